@@ -35,7 +35,7 @@ _SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
     " maxlength modellength tokenlimit limit maxtokensreached modelcontextwindowexceeded",
     # The model's tool call was malformed, which is its own behaviour.
     "unread": "malformedfunctioncall malformedtoolcall unexpectedtoolcall toomanytoolcalls"
-    " invalidtoolcall",
+    " invalidtoolcall functioncallfilter",
     "content_filter": "contentfilter contentfiltered filter filtered safety safe recitation"
     " blocklist prohibitedcontent prohibited spii language imagesafety imagerecitation"
     " imageprohibitedcontent refusal sensitive blocked moderation moderated flagged"
@@ -276,9 +276,10 @@ def _check_empty(
         raise _malformed("The reply has a tool call, but no text", body)
     elsewhere = [name for name in message if name not in _BESIDE and message[name]]
     elsewhere += [name for name in ("text", "delta") if choice.get(name)]
-    # Gemini leaves the content out if reasoning has used up the limit.
+    # Gemini leaves the content out if reasoning has used up the limit, or if the call
+    # was malformed.
     cut_off = finish == "length" and count_tokens(usage)[0].completion > 0
-    if elsewhere or not ("content" in message or cut_off):
+    if elsewhere or not ("content" in message or cut_off or finish == "unread"):
         held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
         raise _malformed(f"The reply has no content{held}", body)
     # The model made a malformed call, which the server does not show.

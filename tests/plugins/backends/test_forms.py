@@ -163,8 +163,13 @@ def test_what_the_server_cannot_read_is_the_models_reply(
     assert counts == {"calls": 1, "unparsed": 1, "unusable": 1}
 
 
-def test_a_malformed_call_of_gemini_is_a_reply() -> None:
-    choice = {"message": {"content": None}, "finish_reason": "MALFORMED_FUNCTION_CALL"}
+@pytest.mark.parametrize("message", [{"content": None}, {"role": "assistant"}])
+@pytest.mark.parametrize("before", ["", "function_call_filter: "])
+def test_a_malformed_call_of_gemini_is_a_reply(
+    message: dict[str, Any], before: str
+) -> None:
+    finish = f"{before}MALFORMED_FUNCTION_CALL"
+    choice = {"message": message, "finish_reason": finish}
     body = {"choices": [choice], "usage": {"completion_tokens": 0}}
     assert reply_in(body, b"").finish == "unread"
 
