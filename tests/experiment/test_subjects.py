@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
+import random
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -9,9 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cheesebench.errors import PluginError
-from cheesebench.experiment.subjects import agent_seed, run_subject
+from cheesebench.chat import ChatReply, Usage
+from cheesebench.errors import OptionError, PluginError
+from cheesebench.experiment.calling import SubjectStoppedError
+from cheesebench.experiment.controls import UnrewardedSubject
+from cheesebench.experiment.subjects import (
+    LesionedAgent,
+    SilenceWatch,
+    agent_seed,
+    call_seed,
+    first_observation,
+    interrupts_of,
+    run_subject,
+)
 from cheesebench.interfaces import STAY, AgentContext, AgentSpec, TaskEvent
+from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
 
@@ -216,3 +230,179 @@ def test_what_a_family_s_environment_gets_wrong_is_said(
 def _become(life: Any, kind: type) -> Any:
     life.__class__ = kind
     return life
+
+
+def reply(text: str = "", **changes: Any) -> ChatReply:
+    return ChatReply(text=text, **changes)
+
+
+@pytest.mark.parametrize(
+    ("one", "is_empty"),
+    [
+        (reply(), True),
+        (reply(" \n"), True),
+        (reply("x"), False),
+        (reply(reasoning="hm"), False),
+        (reply(reasoning=" "), True),
+        (reply(finish="unread"), False),
+        (reply(finish="length"), True),
+        (reply(finish="length", usage=Usage(reasoning=5)), False),
+        (reply(usage=Usage(reasoning=5)), True),
+    ],
+)
+def test_ten_empty_replies_in_a_row_stop_a_subject(
+    one: ChatReply, is_empty: bool
+) -> None:
+    watch = SilenceWatch()
+    for _ in range(9):
+        watch.see(reply())
+    if not is_empty:
+        watch.see(one)
+        for _ in range(9):
+            watch.see(reply())
+    with pytest.raises(
+        SubjectStoppedError, match="10 empty replies in a row: the server"
+    ):
+        watch.see(reply() if not is_empty else one)
+
+
+def test_calls_have_seeds_of_31_bits_that_never_change() -> None:
+    seeds = [call_seed(7, number) for number in range(1, 200)]
+    assert seeds[:3] == [1898198857, 34254676, 415841792]
+    assert len(set(seeds)) == 199
+    assert 2**30 < max(seeds) < 2**31
+    assert call_seed(8, 1) != seeds[0]
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "when"),
+    [
+        ("", {}, "never"),
+        ("llm", {}, "change"),
+        ("llm", {"interrupt": "change", "history": 0}, "change"),
+        ("llm", {"interrupt": "never", "history": 3}, "never"),
+        ("llm", {"interrupt": "never", "history": 0}, "boundary"),
+        ("llm", {"interrupt": "never"}, "never"),
+    ],
+)
+def test_when_the_rest_of_a_plan_is_dropped(
+    stranger: ModuleType, agent: str, settings: dict[str, object], when: str
+) -> None:
+    [plan] = stranger.cells(["walker"])
+    assert (
+        interrupts_of(dataclasses.replace(plan, agent=agent, settings=settings)) == when
+    )
+
+
+class Life:
+    def __init__(self, *observations: object) -> None:
+        self.left = list(observations)
+
+    def begin_trial(self) -> object:
+        return self.left.pop(0)
+
+
+def test_a_trial_begins_with_an_observation(stranger: ModuleType) -> None:
+    [plan] = stranger.cells(["walker"])
+    life: Any = Life("here", None, None, 3)
+    assert first_observation(life, plan, 0) == "here"
+    assert first_observation(life, plan, 1) is None
+    for trial, seen in ((0, "None, for trial 1."), (4, "3, an int, for trial 5.")):
+        with pytest.raises(PluginError, match=f"begin_trial returned {seen}"):
+            first_observation(life, plan, trial)
+
+
+class Counting:
+    """An agent that counts its steps, and draws."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.steps, self.seed = random.Random(seed), 0, seed
+        self.draws = np.random.default_rng(seed)
+        self.begun: list[str] = []
+
+    def begin_trial(self, observation: str) -> None:
+        self.begun.append(observation)
+
+    def tally(self) -> dict[str, int]:
+        return {"steps": self.steps}
+
+
+class Observed:
+    """An environment in a state."""
+
+    def __init__(self, state: str) -> None:
+        self.state = state
+
+
+def lesioned(name: str) -> LesionedAgent[Any]:
+    return LesionedAgent(Counting, 5, Lesion.parse(name))
+
+
+def life_in(state: str) -> Any:
+    life: Any = UnrewardedSubject(Observed(state))  # type: ignore[arg-type]
+    return life
+
+
+def test_an_agent_forgets_when_a_state_is_entered() -> None:
+    one = lesioned("amnesia=choice")
+    one.begin_trial(life_in("wait"), 0, "first")
+    first = one.agent
+    first.steps = 3
+    drawn = copy.deepcopy(first.random).random(), copy.deepcopy(first.draws).random()
+    assert not one._forgets(life_in("wait"), "seen")
+    assert one._forgets(life_in("choice"), "second")
+    assert one.agent is not first
+    assert (one.agent.begun, one.agent.steps) == (["second"], 0)
+    assert (one.agent.random.random(), one.agent.draws.random()) != drawn
+    assert one.tally() == {"steps": 3}
+    one.agent.steps = 2
+    assert one.tally() == {"steps": 5}
+    assert not one._forgets(life_in("choice"), "again"), "once in a trial"
+    one.begin_trial(life_in("choice"), 1, "third")
+    assert one.tally() == {"steps": 2}
+    assert not one._forgets(life_in("choice"), "it has begun there")
+
+
+@pytest.mark.parametrize(
+    ("name", "anew", "at_each_step"),
+    [
+        ("intact", False, False),
+        ("blind", False, False),
+        ("amnesia=trial", True, False),
+        ("memoryless", True, True),
+    ],
+)
+def test_an_agent_is_made_anew_between_trials_or_steps(
+    name: str, anew: bool, at_each_step: bool
+) -> None:
+    one = lesioned(name)
+    first = one.agent
+    assert first.seed == 5
+    one.begin_trial(life_in("a"), 0, "x")
+    assert one.agent is first
+    one.begin_trial(life_in("a"), 1, "y")
+    assert (one.agent is not first) is anew
+    if anew:
+        assert one.agent.seed not in (5, lesioned(name).agent.seed)
+        assert one.agent.begun == ["y"]
+    if at_each_step:
+        second = one.agent
+        assert one._forgets(life_in("a"), "z")
+        assert one.agent.seed not in (5, second.seed)
+    assert one._forgetful is at_each_step
+
+
+def test_what_has_no_state_cannot_be_forgotten() -> None:
+    life: Any = object()
+    with pytest.raises(
+        OptionError,
+        match="--control memoryless: this environment does not expose its states",
+    ):
+        lesioned("memoryless").begin_trial(life, 0, "x")
+    one = lesioned("amnesia=choice")
+    one.agent.random = (number for number in [1])
+    with pytest.raises(
+        OptionError,
+        match=r"so it cannot return to the beginning of a trial. Use memoryless",
+    ):
+        one.begin_trial(life_in("a"), 0, "x")
