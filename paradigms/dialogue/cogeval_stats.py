@@ -304,7 +304,7 @@ def _text(
                 _failures_by(fits.failure_shares(scores, factor), factor),
             ]
     for name, row in rows.items():
-        heading = f"Compared with {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
+        heading = f"Compared with {name} as published, margin {margin:g} ({published.source}; scored {published.scored})"
         parts += [one_line(heading), _published(scores, row, margin)]
     return "\n\n".join(parts) + "\n"
 

@@ -345,7 +345,8 @@ def _limited(pipe: Any) -> Iterator[None]:
             pipes.pack(
                 (
                     "refused",
-                    f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.",
+                    f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s. Check its address and the cluster "
+                    f"(ray status).",
                 )
             ),
         )

@@ -52,7 +52,7 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     )
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
     assert (
-        "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit"
+        "Compared with gpt-4-32k as published, margin 0.1 (arXiv 2309.15129, Table 3; scored with partial credit"
         in text
     )
     assert "not compared: 0 of 6 graphs in 3 domains or more" in text

@@ -82,7 +82,10 @@ def test_a_cluster_that_does_not_answer_is_given_up(silent: str) -> None:
             return list(pipes.unpack(bytearray(await process.stdout.read())))
 
     assert asyncio.run(said()) == [
-        ("refused", "Ray cannot be reached: no answer in 5 s.")
+        (
+            "refused",
+            "Ray cannot be reached: no answer in 5 s. Check its address and the cluster (ray status).",
+        )
     ]
 
 

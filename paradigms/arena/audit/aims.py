@@ -61,8 +61,8 @@ class Aim(NamedTuple):
     group: int = -1
     """Number of the group, or -1 without a group."""
     zero: str = NORTH
-    """What the members are numbered from: a direction, a glyph, or (after ``NEAR``)
-    their distance.
+    """What the members are numbered from: a direction or a glyph, clockwise, or by
+    distance from the subject or a glyph (after ``NEAR``).
     """
     first: int = 0
     """Number of the member to visit first, from 0."""
