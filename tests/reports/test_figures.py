@@ -22,7 +22,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan, Measured, ReferenceValue
 from cheesebench.reports import behaviour_figures, figures
 from cheesebench.reports.drawing import Group
-from cheesebench.reports.html import forest_axis, forest_row, render
+from cheesebench.reports.html import _ends, forest_axis, forest_row, render
 from cheesebench.statistics import RunSummary
 from cheesebench.summaries import summarise_log
 from tests.reports.html.conftest import make_log, maze
@@ -339,6 +339,11 @@ def test_bars_have_their_single_subjects_as_dots(
     [dots] = [line for line in axes.lines if line.get_label() == "single subject"]
     assert str(dots.get_ydata()) == "[0.   0.25 1.  ]"
     assert "Dots are single subjects." in alt
+
+
+def test_a_chart_in_words_skips_points_without_a_mean() -> None:
+    said = _ends("Mean latency", [None, 3.0, 5.0, None])
+    assert said == "Mean latency 3 at first, 5 at last."
 
 
 def test_the_margin_of_a_comparison_with_chance_lies_above_chance(

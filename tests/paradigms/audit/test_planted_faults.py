@@ -9,7 +9,7 @@ import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.chances import APART, blind_remedy
+from cheesebench.paradigms.arena.audit.chances import APART, blind_remedy, ceiling
 from cheesebench.paradigms.arena.audit.validity import (
     _judged_leak,
     audit_leaks,
@@ -161,6 +161,15 @@ def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> 
     part = PARTS[rule.split(":")[0]]
     failed = failures(plant(*changes), replace(settings, parts=(part,)))
     assert words in failed.get(rule, ""), failed
+
+
+def test_a_ceiling_above_the_highest_says_that_it_is_cut(plant: Plant) -> None:
+    easy = plant(("hidden: side, chance: 0.5", "hidden: side, chance: 0.8"))
+    assert ceiling(easy.specification) == (
+        0.5,
+        "the chance of 'side' in `checks`, .80, cut to the highest ceiling",
+    )
+    assert ceiling(plant().specification) == (0.5, "the chance of 'side' in `checks`")
 
 
 def test_a_blind_ceiling_that_is_passed_says_what_to_do(plant: Plant) -> None:

@@ -380,6 +380,19 @@ def test_a_shipped_model_takes_what_its_entry_does_not_drop(name: str) -> None:
         ), parameter
 
 
+@needs_litellm
+def test_the_check_says_whether_there_is_a_key() -> None:
+    own = BackendContext(
+        entry=ENTRY, directory=Path(), options={"api_key_env": "GATE_KEY"}
+    )
+    bare = BackendContext(entry=ENTRY, directory=Path(), options={})
+    assert SPEC.check is not None
+    assert [SPEC.check(one) for one in (own, bare)] == [
+        "litellm is installed; a key is set, but was not tried",
+        "litellm is installed; keys are not checked",
+    ]
+
+
 def test_without_litellm_the_pip_command_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
