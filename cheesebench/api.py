@@ -544,7 +544,7 @@ class Run:
         ]
 
     def _next_step(self) -> str:
-        return f"run.journal() has the traceback; cheesebench.run(..., resume='{self.id}') goes on there."
+        return f"run.journal() has the details; cheesebench.run(..., resume='{self.id}') continues the run."
 
     def _gates(self) -> list[str]:
         return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
@@ -580,8 +580,8 @@ def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
     if not causes:
         return ""
     return (
-        f"it was begun, and stopped by {causes[-1]}. Its steps are not kept; run.journal() has the traceback, and the trial "
-        "before is the last of this subject"
+        f"it was begun, but did not end ({causes[-1]}). Its steps are not kept, and neither it nor a later trial of this "
+        "subject has a record. run.journal() has what happened"
     )
 
 
@@ -592,9 +592,11 @@ def _why_none(
     ``whole`` whether these are all.
     """
     if subject not in range(plan.subjects):
-        return f"the cell has subjects 0 to {plan.subjects - 1}"
+        most = plan.subjects - 1
+        return f"the cell has {f'subjects 0 to {most}' if most else 'only subject 0'}"
     if whole or trial not in range(1, plan.trials + 1):
-        return f"its trials are 1 to {run if whole else plan.trials}"
+        most = run if whole else plan.trials
+        return f"its trials are 1 to {most}" if most > 1 else "it has only trial 1"
     return (
         f"it was not run. To continue an unfinished run, call cheesebench.run(..., "
         f"resume='{run_id}')"

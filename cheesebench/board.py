@@ -185,7 +185,7 @@ def _other_design(log: RunLog) -> Iterator[str]:
     for design in sorted({plan.design for plan in plans} - {DESIGN}):
         yield f"the design is {design}, not {DESIGN}"
     for number in sorted({plan.subjects for plan in plans} - {SUBJECTS}):
-        yield f"it has {number} subjects per protocol, not {SUBJECTS}"
+        yield f"it has {plural(number, 'subject')} per protocol, not {SUBJECTS}"
 
 
 def _typed_seed(log: RunLog) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _untold(log: RunLog, entries: dict[Path, Entry]) -> Iterator[str]:
     path = log.directory / ENTRY
     if not path.is_file():
         keys = ", ".join(Entry.model_fields)
-        yield f"there is no {ENTRY} beside its log, with {keys}"
+        yield f"there is no {ENTRY} with {keys} beside its log"
         return
     try:
         entries[log.path] = read_document(path, Entry, "entry", "trained_on:")
@@ -230,10 +230,10 @@ def _hidden_runs(
             ran = own and _ran(path, models, own.frozen.name)
         except CheeseBenchError:
             # An unreadable run may be one of the same model.
-            yield f"{name} is in the same directory, cannot be read, and is not in its failed_runs"
+            yield f"{name}, in the same directory, cannot be read, and the entry does not name it in failed_runs"
         else:
             if ran:
-                yield f"{name} is another run of its model on the set, and is not in its failed_runs"
+                yield f"{name} is another run of the model on the set, and the entry does not name it in failed_runs"
 
 
 def _ran(path: Path, models: set[str], name: str) -> bool:
@@ -260,7 +260,7 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
     for log, own in zip(logs, sets, strict=True):
         if own != first:
             yield Refusal(
-                "set", _name(log), f"it ran {own}, but the others ran {first}"
+                "set", _name(log), f"it ran {own}, but {_name(logs[0])} ran {first}"
             )
         for model in sorted(_models(log)):
             weights = _weights(log, model)

@@ -25,6 +25,7 @@ from cheesebench.errors import (
     UnknownNameError,
     closest,
     did_you_mean,
+    raised_where,
     said_of_logs,
 )
 from cheesebench.interface_checks import blaming, misfit, returned
@@ -229,7 +230,7 @@ def _module(command: CommandSpec) -> Any:
         module = importlib.import_module(command.module)
     except (Exception, SystemExit) as error:  # third-party code may raise anything
         raise PluginError(
-            f"The command '{command.name}' of a plugin cannot be loaded: {error}."
+            f"The command '{command.name}' of a plugin cannot be loaded: {raised_where(error)}. Fix or remove the plugin."
         ) from error
     if fault := misfit(module, CommandModule):
         fault = fault.replace("(self, ", "(")

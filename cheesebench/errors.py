@@ -87,7 +87,7 @@ def _place(frame: TracebackType) -> str:
     path = Path(frame.tb_frame.f_code.co_filename)
     # Jupyter's kernel keeps each cell in a temporary file.
     if path.parent.name.startswith("ipykernel_"):
-        return f"line {frame.tb_lineno} of a notebook's cell"
+        return f"line {frame.tb_lineno} of a notebook cell"
     return f"{path.name}:{frame.tb_lineno}"
 
 

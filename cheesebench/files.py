@@ -331,7 +331,10 @@ def _check_nameless(line: int, row: Sequence[str], nameless: Sequence[int]) -> N
         if row[n].strip():
             said = f"The cell {row[n][:60]!r} is in a column without a name."
             raise TableError(
-                line, n + 1, said, "Name the column in the first line, or empty it."
+                line,
+                n + 1,
+                said,
+                "Name the column in the first line, or empty the cell.",
             )
 
 

@@ -59,7 +59,7 @@ def misspelt_variables() -> list[str]:
         if name.startswith(_OURS) and name.removeprefix(_OURS) not in _VARIABLES
     ]
     return [
-        f"There is no environment variable '{name}'.{near}"
+        f"CheeseBench reads no environment variable '{name}'.{near}"
         for name, near in found
         if near
     ]

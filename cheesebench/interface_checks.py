@@ -71,7 +71,7 @@ def blaming(who: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{who} raises {quoted(raised_where(error))}. Fix it, or remove the plugin."
+            f"{who} raises {quoted(raised_where(error))}. Fix or remove the plugin."
         ) from error
 
 

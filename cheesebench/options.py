@@ -304,7 +304,7 @@ OPTIONS = (
     ),
     Option(
         name="reasoning-effort",
-        help="How long a reasoning model thinks, in the server's own word.",
+        help="How long a reasoning model thinks, in the server's own word, such as low or high.",
         metavar="WORD",
         example="low",
         default_text="the server's own",

@@ -390,7 +390,7 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{quoted(raised_where(error), 360)}. Fix it, or remove it."
+            f"{quoted(raised_where(error), 360)}. Fix or remove the plugin."
         ) from error
     return items
 

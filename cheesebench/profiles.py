@@ -71,9 +71,12 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
         else [""]
     )
     if wrong:
-        raise OptionError(
-            f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options."
+        where = (
+            f".{wrong[0]} must be a table of options"
+            if wrong[0]
+            else " must be a table"
         )
+        raise OptionError(f"{path}: tool.cheesebench.profiles{where}.")
     profiles: Mapping[str, Mapping[str, Any]] = found
     return profiles
 

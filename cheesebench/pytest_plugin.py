@@ -325,7 +325,7 @@ def _refuse_others(config: pytest.Config, typed: set[str]) -> None:
         if typed.isdisjoint(spellings):
             raise pytest.UsageError(
                 f"{option.short} belongs to another plugin or a conftest.py here: write {option.long}. "
-                f"(If you mean the other one, give both.)"
+                f"(If you mean the other option, give both.)"
             )
 
 

@@ -118,7 +118,7 @@ class _Conversation:
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
-            self.problem = "The model's replies are not shown: this subject forgets between trials."
+            self.problem = "The model's replies are not shown: the control makes this subject forget."
             return
         try:
             self._agent = create_agent(

@@ -180,7 +180,7 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
-        f"(cheesebench report --verify){named}.{_asked_as(log)}"
+        f"(cheesebench report RUN --verify does that){named}.{_asked_as(log)}"
     )
 
 

@@ -232,7 +232,7 @@ def test_a_log_that_broke_down_beside_it_is_told(lab: Path, tmp_path: Path) -> N
         broken.write_bytes(content)
         said = refused(tmp_path, "learner")
         assert (
-            "'failed runs': first is in the same directory, cannot be read, and" in said
+            "'failed runs': first, in the same directory, cannot be read, and" in said
         )
     entry = tmp_path / "results" / "learner" / ENTRY
     first = "failed_runs: [{run: first, why: the disk was full}]"
@@ -326,7 +326,7 @@ def test_a_log_that_was_changed_is_refused(lab: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (None, "there is no entry.yaml beside its log, with trained_on, prompts"),
+        (None, "there is no entry.yaml with trained_on, prompts"),
         (TOLD.replace("dollars: 0", "dollars: -1"), "dollars"),
         (TOLD.replace("contact", "contakt"), "contakt"),
         (TOLD + "&a [*a", "entry.yaml"),

@@ -143,12 +143,12 @@ HOOKS: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: [Unfinished()],  # type: ignore[abstract]
-        "TypeError: Can't instantiate abstract class Unfinished with*cells* (test_interface_checks.py:*). Fix it, or *",
+        "TypeError: Can't instantiate abstract class Unfinished with*cells* (test_interface_checks.py:*). Fix or remove *",
     ),
     (later, "returned a coroutine. Write 'def', not 'async def'."),
     (
         raising,
-        "ZeroDivisionError: no luck (test_interface_checks.py:*). Fix it, or remove it.",
+        "ZeroDivisionError: no luck (test_interface_checks.py:*). Fix or remove the plugin.",
     ),
 ]
 

@@ -129,7 +129,7 @@ def test_a_view_that_fails_is_named(
         "plan --model openai/tiny --protocols y_maze",
     ):
         assert main([*command.split(), "--view", "eyes"]) == 2
-        said = f"The view 'eyes': render raises {kind}: {text} (kit_{kind}.py:5). Fix it, or remove the plugin.\n"
+        said = f"The view 'eyes': render raises {kind}: {text} (kit_{kind}.py:5). Fix or remove the plugin.\n"
         # Findings so far are printed as they come, each in a line of its own.
         before, found, after = capsys.readouterr().err.partition(f"cheesebench: {said}")
         assert (found, after) == (f"cheesebench: {said}", "")
@@ -186,7 +186,7 @@ def test_plugins_are_listed_with_where_they_come_from(
         "kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck"
     )
     assert lines["kit_raising"].endswith(
-        "views: fails: ZeroDivisionError: division by zero (kit_raising.py:1). Fix it, or remove it."
+        "views: fails: ZeroDivisionError: division by zero (kit_raising.py:1). Fix or remove the plugin."
     )
     assert (
         "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?"
@@ -197,7 +197,7 @@ def test_plugins_are_listed_with_where_they_come_from(
         in out
     )
     assert (
-        "The command 'list' of kit_command is not used: a built-in command has this name. Rename it."
+        "The command 'list' of kit_command is not used: a built-in command has this name. Rename the plugin's command."
         in out
     )
     assert set(BUILT_INS) <= set(lines)

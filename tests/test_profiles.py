@@ -105,7 +105,7 @@ def test_a_value_of_the_wrong_kind_is_shown(
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("[tool.cheesebench]\nprofiles = 3", "profiles. must be a table"),
+        ("[tool.cheesebench]\nprofiles = 3", "profiles must be a table"),
         (
             "[tool.cheesebench.profiles]\nnightly = 3",
             r"profiles\.nightly must be a table",

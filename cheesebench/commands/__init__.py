@@ -89,7 +89,7 @@ GROUPS = {
     "share": (
         CommandSpec(
             "verdict",
-            "judge logs of other evaluations: better, worse, or PASS",
+            "judge or compare logs of other evaluations",
             "cheesebench.commands.verdict",
         ),
         CommandSpec(

@@ -106,7 +106,7 @@ def _complete(log: RunLog) -> str:
         return (
             f"Finish it with --resume {name}, or bless it as it is with --incomplete."
         )
-    return f"--resume {name} would not run them again, because the run gave up on them. Bless a new run."
+    return f"--resume {name} would not run the missing trials again, because the run gave up on them. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Prints the string that is in every protocol, page and log. With --model, asks the model to complete it (one "
-        "call). The exit code is 1 if it can, because it must then have read our files. If it cannot, that proves "
-        "nothing.",
+        "call). The exit code is 1 if it can, because it must then have read CheeseBench's files. If it cannot, that "
+        "proves nothing.",
         "",
         "--model NAME",
         "--model openai/llama3.2 --base-url http://127.0.0.1:11434/v1 --json",
@@ -83,7 +83,7 @@ def _print(found: Sequence[tuple[str, int, str]], as_json: bool) -> None:
 
 def _said(characters: int) -> str:
     return (
-        f"completes {characters} of {len(canary.HIDDEN)} characters: it has read our files."
+        f"completes {characters} of {len(canary.HIDDEN)} characters: it has read CheeseBench's files."
         if characters
         else "does not complete it."
     )

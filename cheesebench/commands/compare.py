@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first-model", metavar="NAME", help="the model of RUN_A, if it has several"
     )
     parser.add_argument(
-        "--second-model", metavar="NAME", help="the model of RUN_B, if it has several"
+        "--second-model",
+        metavar="NAME",
+        help="the model of RUN_B, if it has several; without RUN_B, a second model of RUN_A",
     )
     parser.add_argument(
         "--format",

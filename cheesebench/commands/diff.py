@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
                 if value is not ABSENT
             )
         )
-    same = "the same" if parent.sha256 == child.sha256 else "different"
-    print(f"The hash in results is {same}.")
+    same = "the same hash" if parent.sha256 == child.sha256 else "different hashes"
+    print(f"They have {same} in results.")
     return FINDINGS
 
 

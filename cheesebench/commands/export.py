@@ -73,12 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table",
         metavar="NAME",
         action="append",
-        help="only this table; repeatable (or use commas)",
+        help="with --csv or --parquet: only this table; repeatable (or use commas)",
     )
     parser.add_argument(
         "--observations",
         action="store_true",
-        help="include the observation after each step",
+        help="with --csv or --parquet: include the observation after each step",
     )
     parser.add_argument(
         "--output",

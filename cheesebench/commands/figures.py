@@ -48,14 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width",
         metavar="INCHES",
         type=float,
-        help="width of every figure (default: each has its own)",
+        help="width of every figure, 1 to 50 (default: each has its own)",
     )
     parser.add_argument(
         "--dpi",
         metavar="N",
         type=int,
         default=150,
-        help="dots per inch of PNG (default: 150)",
+        help="dots per inch of PNG, 10 to 1200 (default: 150)",
     )
 
 

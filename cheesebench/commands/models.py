@@ -22,8 +22,8 @@ from cheesebench.terminal import printable
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "With PART, lists only models with this text in their name, alias, family, backend or id. Any other model "
-        "can be named BACKEND/ID. Prices are in dollars per million prompt tokens, cached prompt tokens and reply tokens.",
+        "Lists the known models. Any other model can be named BACKEND/ID. Prices are in dollars per million prompt "
+        "tokens, cached prompt tokens and reply tokens.",
         "",
         "qwen",
         "--models my_models.yaml --json",
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="PART",
-        help="show only models that match this",
+        help="show only models with this text in their name, alias, family, backend or id",
     )
     parser.add_argument(
         "--check",
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     matching = [entry for entry in entries if _has(entry, options.part.casefold())]
     if not matching:
         raise OptionError(
-            f"No model matches '{options.part}'. 'cheesebench models' lists all {len(entries)}."
+            f"No model matches '{options.part}'. Leave it out to list all {len(entries)}."
         )
     if options.check:
         return _check(plugins, matching, as_json=options.json)

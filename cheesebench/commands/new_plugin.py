@@ -30,11 +30,11 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(
-            f"'{name}' cannot be a plugin's name. Use up to 40 lower-case letters, digits and hyphens: my-{kind}."
+            f"'{name}' cannot be a plugin's name. Use up to 40 lower-case letters, digits and hyphens, such as my-{kind}."
         )
     if kind == "command" and name in COMMANDS:
         raise OptionError(
-            f"'{name}' is already a command of cheesebench. Choose another name: my-{name}."
+            f"'{name}' is already a command of cheesebench. Choose another name, such as my-{name}."
         )
     word = name.replace("-", "_")
     values = {
@@ -86,7 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}",
     )
     parser.add_argument(
-        "name", metavar="NAME", help="its name, as in --model NAME or --view NAME"
+        "name",
+        metavar="NAME",
+        help="the plugin's name, as in --model NAME or --view NAME",
     )
     parser.add_argument(
         "--output",

@@ -82,7 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the view in which people see the arena (default: {_VIEW})",
     )
     add_option(
-        parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})"
+        parser,
+        "design",
+        default=None,
+        help=f"how many people and trials, as for pytest (default: {_DESIGN})",
     )
     add_option(
         parser,
@@ -117,12 +120,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="this machine's name in the link, as people's browsers know it; repeatable",
     )
-    about = "text that people must agree to, besides the list of what is recorded"
+    about = "file with a text that people must agree to, besides the list of what is recorded"
     parser.add_argument("--consent", metavar="FILE", help=about)
     parser.add_argument(
         "--debriefing",
         metavar="FILE",
-        help="text at the end, beside people's own curve",
+        help="file with the text shown at the end, beside people's own curve",
     )
     about = "completion code, or link (https://...) back to the recruiting site, which people see at the end"
     parser.add_argument("--completion", metavar="CODE", default="", help=about)
@@ -182,7 +185,7 @@ def run(options: argparse.Namespace) -> int:
             )
             print(f"{guard.url(port)}")
             print(
-                f"Ctrl-C ends it. To continue: cheesebench people --resume {log.run_id}",
+                f"Ctrl-C stops the server. To continue: cheesebench people --resume {log.run_id}",
                 flush=True,
             )
 
@@ -193,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
         enough = " No more people are needed." if participants.complete else ""
         taken = counted(store.count(), "place")
         print(
-            f"{taken} taken, {min(done)} complete.{enough} cheesebench report {log.run_id}"
+            f"{taken} taken, {min(done)} complete.{enough} To see the results: cheesebench report {log.run_id}"
         )
     return 0
 
@@ -319,7 +322,7 @@ def _beside_models(
     walked = {plan.protocol: plan for plan in log.plans() if not plan.items}
     if not walked:
         raise OptionError(
-            f"The run '{log.run_id}' has no protocol that people can take part in."
+            f"The run '{log.run_id}' has no protocol with an arena, and people take part only in these. Name another run."
         )
     added: Cells = {}
     for plan in walked.values():

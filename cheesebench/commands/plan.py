@@ -67,19 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, "base-url", "familywise")
     for name, what in (("max-cost", "dollars"), ("max-tokens", "tokens")):
-        about = f"Say in how many runs this many {what} suffice."
+        about = f"Say in which share of runs this many {what} suffice."
         add_option(parser, name, help=about)
     add_option(parser, "seed", default=0, help="Seed of the simulation. Default: 0")
     parser.add_argument(
         "--icc",
         metavar="X",
         type=_proportion,
-        help="Intraclass correlation of a subject's trials. Default: 0.3",
+        help="Intraclass correlation of a subject's trials, from 0 to 1. Default: 0.3, or 0 for an agent without memory",
     )
     parser.add_argument(
         "--ask",
         action="store_true",
-        help="Ask the model the first questions (6 calls, or one for each cell), and use its answers for the plan.",
+        help="Ask the model the first questions (at least 6 calls, and one for each cell), and use its answers for the plan.",
     )
     add_options(
         parser, *(option.name for option in OPTIONS if option.models_only), "models"
@@ -136,9 +136,13 @@ def _text(found: Forecast, budget: str) -> str:
 
 def _why_no_verdict(found: Forecast) -> str:
     """Return a sentence that says why no verdict is simulated."""
-    if any(cell.plan.claims for cell in found.cells):
+    claiming = [cell.plan for cell in found.cells if cell.plan.claims]
+    if any(plan.comparable for plan in claiming):
         return "The verdicts compare the model with chance, not with animals, so they are not simulated."
-    return "This design makes no claim, so there is no verdict to simulate."
+    why = (
+        "The protocols have no reference" if claiming else "This design makes no claim"
+    )
+    return f"{why}, so there is no verdict to simulate."
 
 
 def _needs(found: Forecast, several: bool) -> str:
@@ -178,7 +182,7 @@ def _enough(found: Forecast, budget: str) -> str:
         for name, own in found.needs.items()
         if own.suffices is not None
     )
-    return f"{budget} suffices for these shares of runs: {said}."
+    return f"Share of runs for which {budget} is enough: {said or 'unknown, without a price'}."
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:

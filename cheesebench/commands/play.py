@@ -155,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
             f"'{view.name}' draws pictures, which a terminal cannot show. Give --output FILE.png, and look at that "
             "file while you play, or use a text view."
             if options.output is None
-            else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
+            else f"'{view.name}' draws text, so there is no image to write. Remove --output, or use another --view."
         )
     specification = load_protocol(options.protocol)
     life = (

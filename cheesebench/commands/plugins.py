@@ -184,7 +184,10 @@ def replacements(plugins: list[Plugin]) -> Iterator[str]:
         for hook, names in plugin.hooks.items():
             for name in names if hook == "cheesebench_commands" else ():
                 if name in COMMANDS:
-                    yield f"The command '{name}' of {plugin.name} is not used: a built-in command has this name. Rename it."
+                    yield (
+                        f"The command '{name}' of {plugin.name} is not used: a built-in command has this name. Rename the "
+                        "plugin's command."
+                    )
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")

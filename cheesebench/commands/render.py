@@ -142,8 +142,9 @@ def _expanded(specification: Specification) -> str:
     """
     drawn = specification.arena.drawn
     if drawn is None:
+        files = " or ".join([specification.path, *specification.ancestors])
         raise OptionError(
-            f"The arena of {specification.name} is already a map. Edit it in {specification.path}."
+            f"The arena of {specification.name} is already a map. Edit it in {files}."
         )
     arena = arena_as_yaml(drawn, specification.document.arena)
     return f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"

@@ -54,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="json",
         help="the same as --format json",
     )
-    about = "write a page with every result and a player for the trials, for a browser (default: report.html beside the log)"
+    about = (
+        "write a page with every result and a player for the trials, for a browser (default: report.html beside the "
+        "log or, for several runs, board.html in this directory)"
+    )
     add_option(parser, "html", nargs="?", const="", help=about)
     about = "check first that the log is unchanged and complete, and that every trial is the same when it is replayed"
     parser.add_argument("--verify", action="store_true", help=about)
@@ -102,9 +105,13 @@ def _format(options: argparse.Namespace) -> str:
     contradicts ``--html``.
     """
     if options.html is not None:
-        if options.format not in (None, "html") or (options.html and options.output):
+        if options.format not in (None, "html"):
             raise OptionError(
-                "--html PATH names its own format and file. Remove --format and --output."
+                f"--html and --format {options.format} name two formats. Remove one of them."
+            )
+        if options.html and options.output:
+            raise OptionError(
+                f"--html {options.html} and --output {options.output} name two files. Remove one of them."
             )
         return "html"
     # An output that ends in .svg is an image.

@@ -71,8 +71,8 @@ def with_schema(settings: str, schema: str) -> str:
     if not isinstance(schemas, dict):
         entry = json.dumps({SETTING: {schema: f"*{SUFFIX}"}})
         raise OptionError(
-            f"{FOLDER}/settings.json is not plain JSON (it may have comments), so it was not changed. Add {entry[1:-1]} to it, "
-            f"then write the schema: cheesebench schema --output {schema}."
+            f"{FOLDER}/settings.json does not hold settings in plain JSON (it may have comments), so it was not changed. "
+            f"Add {entry[1:-1]} to it, then write the schema: cheesebench schema --output {schema}."
         )
     return (
         json.dumps(

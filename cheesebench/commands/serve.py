@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--episode",
         choices=("life", "trial"),
         default="life",
-        help="an episode: all trials of a subject (default), or one trial",
+        help="what an episode is: all trials of a subject (life, the default), or one trial",
     )
     parser.add_argument(
         "--reward",
         choices=("protocol", "success"),
         default="protocol",
-        help="reward of a trial: the protocol's, or 1 for a success and 0 otherwise",
+        help="reward of a trial: the protocol's (default), or 1 for a success and 0 otherwise",
     )
     common.add_option(
         parser,
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sessions-each",
         metavar="N",
         type=common.positive_number,
-        help="maximum number of lives at a time for one client (default: all; with --address, a quarter)",
+        help="maximum number of lives at a time for one client (default: all, or a quarter if other machines can connect)",
     )
     parser.add_argument(
         "--address",
@@ -126,8 +126,8 @@ def run(options: argparse.Namespace) -> int:
     _listen(options, served, len(cells))
     if trained := [name for name, count in served.begun.items() if count]:
         print(
-            f"Training lives: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "
-            f"the model's entry (--models FILE) has:\n    trained_on: [{', '.join(trained)}]",
+            f"Training lives: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. Reports mention the "
+            f"training if the model's entry (--models FILE) has:\n    trained_on: [{', '.join(trained)}]",
             file=sys.stderr,
         )
     return 0
@@ -145,7 +145,7 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
     local = door.is_local
     each = options.sessions_each or max(1, options.sessions // (1 if local else 4))
     at = f"http://{options.address}:{options.port}"
-    most = f"{options.sessions} sessions at a time, {each} for one client"
+    most = f"{common.counted(options.sessions, 'session')} at a time, {each} for one client"
     open_door = (
         ""
         if local
@@ -153,7 +153,7 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
         "including the prompts of lives that verdicts use. Let only your own machines in.\n"
     )
     print(
-        f"OpenEnv at {at}: {common.counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
+        f"OpenEnv at {at}: {common.counted(protocols, 'protocol')}, {most}. Ctrl-C stops the server.\n{open_door}",
         end="",
         file=sys.stderr,
         flush=True,

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unparsed",
         action="store_true",
-        help="list only calls whose reply named no action",
+        help="list only calls whose reply should have named an action, but did not",
     )
     add_output(parser)
 
@@ -87,10 +87,7 @@ def run(options: argparse.Namespace) -> int:
         plan = _cell(log.plans(), options)
         records = list(log.calls.of_life(plan, options.subject))
         if not records:
-            raise RunLogError(
-                f"Subject {options.subject} ({plan.model} on {plan.protocol}, {plan.view}) made no calls: "
-                f"subjects count from 0, and there are {plan.subjects}."
-            )
+            raise RunLogError(_without_calls(plan, options.subject))
         if options.call is None:
             listed = _list(log, plan, options, records)
             write_output(
@@ -111,6 +108,21 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
             f"Run '{options.run_id}' asked no language model, so there are no calls to show."
         )
     return choose_cell(candidates, options)
+
+
+def _all_parsed(trial: int | None) -> str:
+    where = "" if trial is None else f" in trial {trial}"
+    return f"This subject has no unparsed replies{where}."
+
+
+def _without_calls(plan: CellPlan, subject: int) -> str:
+    cell = f"{plan.model} on {plan.protocol}, {plan.view}"
+    if subject < plan.subjects:
+        return f"Subject {subject} ({cell}) made no calls. Name another --subject."
+    return (
+        f"There is no subject {subject} ({cell}): the cell has {counted(plan.subjects, 'subject')}, and subjects count "
+        "from 0."
+    )
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
@@ -168,7 +180,7 @@ def _list(
         and (not options.unparsed or (call is not None and call.unparsed))
     ]
     if options.unparsed and not shown:
-        return "Every reply of this subject named an action."
+        return _all_parsed(options.trial)
     return f"{table(_HEADERS, shown)}{why}"
 
 
@@ -271,7 +283,7 @@ def _read_as(call: RebuiltCall, actions: Sequence[int]) -> str:
     if not actions:
         return "no action found (the model is asked again)"
     waits = len(actions) > 1
-    done = "the rest of the trial passes" if waits else f"{ACTIONS[actions[0]]} played"
+    done = "STAY until the trial ends" if waits else f"{ACTIONS[actions[0]]} played"
     return f"no action found ({done})"
 
 

@@ -14,7 +14,7 @@ from cheesebench.terminal import printable
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Prints one line for each entry under 'tests:'. The exit code is 1 if one fails or a file has errors.",
+        "Prints one line for each entry under 'tests:'. The exit code is 1 if a test fails or a file has errors.",
         "my_maze.protocol.yaml",
         "-q my_protocols/",
     )

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="SECRET",
         required=True,
-        help="a secret text; the same text makes the same twin",
+        help=f"a secret text of at least {LEAST_SECRET} characters; the same text makes the same twin",
     )
     parser.add_argument(
         "--output",
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if len(options.seed) < LEAST_SECRET:
         raise OptionError(
-            f"--seed has {common.counted(len(options.seed), 'character')}. Give {LEAST_SECRET} or more."
+            f"--seed has {common.counted(len(options.seed), 'character')}. Give at least {LEAST_SECRET}."
         )
     specification = with_arena(common.load_protocol(options.protocol))
     edition, text = twin(specification, options.seed)

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Compares A with B on paired items, and says for each task whether A is better or worse, or whether that is "
-        "undecided. With "
-        "--value, it says whether the mean of A is above the value (PASS) or below it (FAIL). A and B are Inspect logs "
+        "undecided. With --value, it says whether the mean of A is above the value (PASS), below it (FAIL), or "
+        "undecided. A and B are Inspect logs "
         "(.eval), samples_*.jsonl of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, "
         "perhaps task), or directories. Logs of 'inspect eval cheesebench/...' and runs of CheeseBench (by their ids) "
         "are judged against the "
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar=("LOW", "HIGH"),
         default=(0.0, 1.0),
-        help="range of a score (default: 0 1)",
+        help="the lowest and the highest possible score (default: 0 1)",
     )
     parser.add_argument(
         "--fail",
@@ -69,7 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first-model", metavar="NAME", help="the model of run A, if it has several"
     )
     parser.add_argument(
-        "--second-model", metavar="NAME", help="the model of run B, if it has several"
+        "--second-model",
+        metavar="NAME",
+        help="the model of run B, if it has several; without B, a second model of run A",
     )
     add_option(parser, "results")
     add_json(parser)

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     guard = http_guard.RequestGuard(token=http_guard.new_token(), port=options.port)
 
     def begun(port: int) -> None:
-        print(f"{guard.url(port)}\nCtrl-C ends it.", flush=True)
+        print(f"{guard.url(port)}\nCtrl-C stops the server.", flush=True)
         if options.open:
             webbrowser.open(guard.url(port))
 

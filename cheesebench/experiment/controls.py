@@ -94,8 +94,8 @@ def control_cell(
     if name == NO_MEMORY:
         if not plan.settings.keys() >= FORGETS.keys():
             raise UnsuitableError(
-                f"--control {NO_MEMORY} is for language models, and '{plan.agent or plan.model}' has no history to "
-                "leave out. Use --control memoryless."
+                f"--control {NO_MEMORY} needs an agent with the settings {' and '.join(FORGETS)}, which "
+                f"'{plan.agent or plan.model}' does not have. Use --control memoryless."
             )
         plan = dataclasses.replace(plan, settings={**plan.settings, **FORGETS})
     variant = dataclasses.replace(plan.variant, control=name)
@@ -435,15 +435,12 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     """Return the closest cell of another run: on the same protocol and, if possible, of
     the same model and view. Raise RunLogError if no cell can be yoked to.
     """
-    cells = [
-        cell
-        for cell in run.plans()
-        if cell.protocol == plan.protocol and not cell.control
-    ]
+    plain = [cell for cell in run.plans() if not cell.control]
+    cells = [cell for cell in plain if cell.protocol == plan.protocol]
     if not cells:
-        known = ", ".join(dict.fromkeys(cell.protocol for cell in run.plans()))
+        known = ", ".join(dict.fromkeys(cell.protocol for cell in plain)) or "none"
         raise RunLogError(
-            f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known}). Yoke to a run of this protocol."
+            f"{run.path} has no cell of {plan.protocol} without a control (only {known}). Yoke to a run that has one."
         )
     best = max(
         cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view)
@@ -451,10 +448,17 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     if best.sha256 != plan.sha256:
         raise RunLogError(
             f"{run.path} was made with another version of {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
-            "Yoke to a run of the same protocol."
+            "Yoke to a run of the same version."
         )
-    if (len(run.completed_subjects(best)) if best.sequential else best.subjects) < 2:
+    known_subjects = _subjects_to_yoke_to(run, best)
+    if known_subjects < 2:
         raise RunLogError(
-            f"{run.path} has only one subject. Yoke to a run with two or more."
+            f"{run.path} has {known_subjects} subject{'s' * (known_subjects != 1)} of {plan.protocol} to yoke to. Yoke to "
+            "a run with two or more."
         )
     return best
+
+
+def _subjects_to_yoke_to(run: RunLog, cell: CellPlan) -> int:
+    # A sequential cell may have run fewer subjects than planned.
+    return len(run.completed_subjects(cell)) if cell.sequential else cell.subjects

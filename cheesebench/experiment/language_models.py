@@ -90,7 +90,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
             raised = error
         else:  # The class is the plugin's own, so its text cannot be trusted.
             raised = PluginError(
-                f"The backend '{backend}' reports while {doing}: {quoted(str(error))}"
+                f"The backend '{backend}' reports an error while {doing}: {quoted(str(error))}"
             )
     except (Exception, SystemExit) as error:
         how = quoted(raised_where(error), 360)
@@ -400,7 +400,7 @@ def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
         if then.get("sha256") != facts.get("sha256"):
             raise RunLogError(
                 f"Run '{log.run_id}' cannot be continued: the weights of '{name}' have changed "
-                f"({_weights(then)} then, {_weights(facts)} now). Use the file that it was started with, or "
+                f"({_weights(then)} then, {_weights(facts)} now). Use the file that the run was started with, or "
                 "start a new run."
             )
         if facts:

@@ -209,9 +209,9 @@ def check_fits(plan: CellPlan) -> None:
     """Raise OptionError for a cell with more trials than a log may have."""
     if not fits(plan):
         raise OptionError(
-            f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
-            f"a log can hold ({MOST_TRIALS:,} trials of a cell, {MOST_OF_LIFE:,} of a subject). Give fewer --subjects, "
-            "or shorten the schedule."
+            f"{plan.label} by {plan.model}: {plan.subjects:,} subject{'s' * (plan.subjects != 1)} of {plan.trials:,} "
+            f"trial{'s' * (plan.trials != 1)}, more than a log can hold ({MOST_TRIALS:,} trials of a cell, "
+            f"{MOST_OF_LIFE:,} of a subject). Give fewer --subjects, or shorten the schedule."
         )
 
 
@@ -382,7 +382,7 @@ def check_plain(directory: Path) -> None:
                 "Remove the link, or put the file itself there."
             )
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise _strange(path, "is not a file")
+            raise _strange(path, "is not a plain file")
 
 
 def check_beside(path: Path) -> None:
@@ -392,7 +392,7 @@ def check_beside(path: Path) -> None:
     for suffix in _BESIDE:
         beside = path.with_name(path.name + suffix)
         if beside.exists() and not beside.is_file():
-            raise _strange(beside, "is not a file")
+            raise _strange(beside, "is not a plain file")
     journal = path.with_name(path.name + _BESIDE[0])
     if journal.is_file() and _end(journal) == _NAMES_A_FILE:
         raise _strange(journal, "names another file to be deleted")
@@ -406,7 +406,7 @@ def _end(path: Path) -> bytes:
 
 def _strange(path: Path, what: str) -> RunLogError:
     return RunLogError(
-        f"{quoted(str(path), 300)} {what}. A run never leaves such a file: remove it, or use another copy."
+        f"{quoted(str(path), 300)} {what}. A run never leaves this here: remove it, or use another copy of the run."
     )
 
 

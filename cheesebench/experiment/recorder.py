@@ -202,8 +202,8 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
         seen = "different rules fired than before"
     raise RunLogError(
         f"The run cannot be continued: {where} came out differently when replayed; {seen}. The agent or the program "
-        "has changed, or draws its own random numbers. Start a new run, or change it so that the trials that were run "
-        "stay as they were."
+        "has changed, or draws its own random numbers. Start a new run, or change the agent so that it acts in the "
+        "recorded trials as it did."
     )
 
 

@@ -141,15 +141,21 @@ def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
     if not compiled.is_stepwise:
         family = compiled.specification.family
         raise RunLogError(
-            f"'{plan.protocol}' is a {family}, whose trials cannot be watched. To see its calls: cheesebench show."
+            f"'{plan.protocol}' is a {family}, whose trials cannot be watched. To see its calls: cheesebench show RUN."
         )
     return compiled
+
+
+def _why_missing(record: TrialRecord) -> str:
+    if record.missing == "budget":
+        return "because the budget was spent"
+    return "for technical reasons"
 
 
 def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     if record.missing:
         raise RunLogError(
-            f"{_name(record)} was not run ({record.missing}), so there is nothing to replay."
+            f"{_name(record)} was not run, {_why_missing(record)}, so there is nothing to replay."
         )
     observation = life.begin_trial()
     if observation is None:
@@ -258,9 +264,7 @@ class _WatchedLife:
         return {"at": life.location, "goals": self._goals}
 
 
-_REMEDY = (
-    "Use the protocol and the version of CheeseBench that the run's manifest names."
-)
+_REMEDY = "Use the version of CheeseBench, and the plugins, that the run was made with."
 
 
 def _name(record: TrialRecord) -> str:
@@ -357,8 +361,7 @@ def _different(record: CallRecord | None) -> RunLogError:
         else f"call {record.call + 1} of trial {record.trial + 1}"
     )
     return RunLogError(
-        f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
-        "that the run was made with."
+        f"After {where}, the agent acts differently than in the run. {_REMEDY}"
     )
 
 
@@ -503,8 +506,7 @@ class _Memory:
 
     def different(self, trial: int, call: int, why: str = "") -> RunLogError:
         return RunLogError(
-            f"{self.where(trial, call)} cannot be rebuilt as recorded{why}. Use the version of CheeseBench, and the "
-            "plugins, that the run was made with."
+            f"{self.where(trial, call)} cannot be rebuilt as recorded{why}. {_REMEDY}"
         )
 
     def where(self, trial: int, call: int) -> str:
@@ -554,7 +556,8 @@ def _absence(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> str:
     for position, kind in enumerate(("model", "protocol", "view", "variant")):
         known = list(dict.fromkeys(key[position] for key in recorded))
         if plan.key[position] not in known:
-            return f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"
+            names = (name or "plain" for name in known)
+            return f"the {kind} '{plan.key[position] or 'plain'}' is not part of it (only {', '.join(names)})"
     return f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"
 
 

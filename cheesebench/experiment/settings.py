@@ -842,9 +842,7 @@ def _pairs(given: Given, key: str, texts: Sequence[str] | None) -> dict[str, str
     for text in texts or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise OptionError(
-                f"{given.spelling(key)} {text}: expected NAME=VALUE, for example seed=1."
-            )
+            raise OptionError(f"{given.spelling(key)} {text}: expected NAME=VALUE.")
         mapping[name.strip().replace("-", "_")] = value.strip()
     return mapping
 

@@ -190,7 +190,7 @@ def merge_runs(
                     _copy(part, log)
                 log.note(
                     "created",
-                    f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards",
+                    f"merged from {len(parts)} of {first.shard.of} shards",
                 )
             with RunLog.open_read_only(draft / name / log_file.FILE_NAME) as whole:
                 complete(whole)
@@ -216,7 +216,7 @@ def _check_fit(parts: Sequence[Part]) -> None:
             more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
             raise RunLogError(
                 f"{first.name} and {other.name} are not parts of one run: {'; '.join(found[:_MOST])}{more}. "
-                "Merge shards of one and the same command."
+                "Merge only shards of the same command."
             )
         if one.shard == other.shard:
             raise RunLogError(
@@ -255,7 +255,9 @@ def _open(stack: ExitStack, path: Path) -> Part:
 def _differences(one: Part, other: Part) -> list[str]:
     found = list(_unequal("options", one.manifest, other.manifest, but=_OWN))
     if one.shard.of != other.shard.of:
-        found.append(f"one is of {one.shard.of} parts, the other of {other.shard.of}")
+        found.append(
+            f"{one.name} is of {one.shard.of} parts, {other.name} of {other.shard.of}"
+        )
     found += _unequal("versions", one.manifest, other.manifest, but=_FREE)
     revisions = [_git(part).get("revision") for part in (one, other)]
     if revisions[0] != revisions[1]:
@@ -276,7 +278,7 @@ def _differences(one: Part, other: Part) -> list[str]:
         for part in (one, other)
     ]
     found += _pairs("the protocol", *hashes)
-    return found + list(_plan_differences(one.whole, other.whole))
+    return found + list(_plan_differences(one, other))
 
 
 def _git(part: Part) -> Mapping[str, Any]:
@@ -309,17 +311,18 @@ def _shown(values: Mapping[str, Any], name: str) -> str:
     )
 
 
-def _plan_differences(
-    one: Sequence[CellPlan], other: Sequence[CellPlan]
-) -> Iterator[str]:
-    if list(map(log_file.plan_to_json, one)) == list(map(log_file.plan_to_json, other)):
+def _plan_differences(one: Part, other: Part) -> Iterator[str]:
+    if list(map(log_file.plan_to_json, one.whole)) == list(
+        map(log_file.plan_to_json, other.whole)
+    ):
         return
-    then = {plan.key: plan for plan in one}
-    now = {plan.key: plan for plan in other}
+    then = {plan.key: plan for plan in one.whole}
+    now = {plan.key: plan for plan in other.whole}
+    owners = dict.fromkeys(now, other.name) | dict.fromkeys(then, one.name)
     for key in {**then, **now}:
         name = f"{key[1]} in {key[2]} by {key[0]}"
         if key not in then or key not in now:
-            yield f"only one of them has {quoted(name, 100)}"
+            yield f"only {owners[key]} has {quoted(name, 100)}"
         elif then[key] != now[key] or then[key].settings != now[key].settings:
             yield f"{quoted(name, 100)} is planned in different ways"
     if list(then) != list(now):

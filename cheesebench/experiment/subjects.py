@@ -167,7 +167,10 @@ class LesionedAgent(Generic[A]):
             twin = copy.deepcopy(agent, parts)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            remedy = f"The agent cannot be copied ({why}), so it cannot return to the beginning of a trial. Use memoryless."
+            remedy = (
+                f"The agent cannot be copied ({why}), so it cannot return to the beginning of a trial. Use --control "
+                "memoryless."
+            )
             raise OptionError(f"--control {self._lesion}: {remedy}") from error
         if seed is not None:
             for part in parts.values():

@@ -183,7 +183,9 @@ def _sample(
         "events": events,
     }
     if record.missing:
-        text = f"The trial was not run: {record.missing}."
+        spent = record.missing == "budget"
+        why = "because the budget was spent" if spent else "for technical reasons"
+        text = f"The trial was not run, {why}."
         sample["error"] = {"message": text, "traceback": text, "traceback_ansi": text}
     elif record.success is not None:
         score = {

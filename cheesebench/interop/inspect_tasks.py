@@ -118,7 +118,9 @@ class _Asker(Asker):
         self._state.messages = [*messages, output.message]
         self._state.output = output
         if output.stop_reason == "content_filter":
-            raise SubjectStoppedError("the content filter of the model's server")
+            raise SubjectStoppedError(
+                "the content filter of the model's server stopped the reply"
+            )
         return _reply(output)
 
 

@@ -163,7 +163,7 @@ def _check_life(
     for name, number in (("subject", life["subject"]), ("seed", seed)):
         if type(number) is not int or not 0 <= number < TRAINING:
             raise OptionError(
-                f"{name}={quoted(repr(number), 60)}: give a whole number of at least 0."
+                f"{name}={quoted(repr(number), 60)}: give a whole number of at least 0, and below 2**128."
             )
 
 

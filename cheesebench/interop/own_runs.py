@@ -84,7 +84,7 @@ def _check(
 def _shown(given: object) -> str:
     if isinstance(given, str | PathLike):
         return f"{given} is a log of another program"
-    return "the other one is not"
+    return "the other scores are not"
 
 
 def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | None:

@@ -132,7 +132,9 @@ class Shown(dict[str, str]):
     def show(self, name: str) -> str:
         if name not in self:
             if len(self) == MOST_NAMES:
-                raise OptionError(f"{self._path} has more than {MOST_NAMES:,} names.")
+                raise OptionError(
+                    f"{self._path} has more than {MOST_NAMES:,} different tasks, or names of scores."
+                )
             self[name] = quoted(name, LONGEST_NAME)
         return self[name]
 
@@ -621,7 +623,7 @@ def _without_na(column: Any) -> list[Any]:
 def _check_names(line: int, header: Sequence[str]) -> None:
     absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
-        said = f"Columns are missing: {listed(absent)}."
+        said = f"Missing column{'s' * (len(absent) > 1)}: {listed(absent)}."
         raise TableError(line, 1, said, _how_to_name(absent, header))
     tasks = (
         [] if "task" in header else [one for one in header if _is_meant(one, "task")]
@@ -642,7 +644,7 @@ def _how_to_name(absent: Sequence[str], header: Sequence[str]) -> str:
         return f"Type the name {odd[0]!a} in Latin letters."
     if {*absent} <= {name.lower() for name in header}:
         return "Write the names in lower case."
-    return "The first line names the columns: subject,item,score."
+    return "The first line must name the columns: subject,item,score."
 
 
 def _regular(path: Path) -> IO[bytes]:
@@ -767,13 +769,13 @@ def _of_inspect(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]
             nonlocal left
             most = min(left, LONGEST)
             if file.getinfo(name).compress_type not in _COMPRESSIONS:
-                raise ValueError("Inspect does not use its compression")
+                raise ValueError("it is compressed in a way that Inspect does not use")
             with file.open(name) as member:
                 content = member.read(most + 1)
             left -= len(content)
             if len(content) > most:
                 raise _TooLargeError(
-                    f"its header and samples have more than {LONGEST:,} bytes, or {LONGEST_JSON:,} together"
+                    f"its header or its samples have more than {LONGEST:,} bytes, or together more than {LONGEST_JSON:,}"
                 )
             return _loads(content)
 

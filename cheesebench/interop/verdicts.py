@@ -266,7 +266,7 @@ def _own(scores: Scores) -> ScoreVerdict:
         cells = judge_lives(scores.lives)
     except NOT_AS_WRITTEN as error:
         raise OptionError(
-            f"{scores.path} has damaged lives: {quoted(str(error), 200)}."
+            f"{scores.path} has damaged lives: {quoted(str(error), 200)}. Use an undamaged copy."
         ) from None
     return ScoreVerdict(
         tasks=tuple(answers.answer_of(one, one.plan.label) for one in cells)
@@ -489,7 +489,7 @@ class _Pairs:
         )
         if self.imagined:
             reason += (
-                " One pair more is imagined, a total loss for the model that is ahead, because many small gains may hide a "
+                " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "
                 f"rare total failure; without it, p = {number(p_seen)}."
             )
         seen = self._detectable(tasks)
@@ -507,9 +507,7 @@ class _Pairs:
         """Return sentences on what would decide. These pairs detect ``seen``."""
         said = f" This many pairs detect a difference of {units.gap_said(seen or 0.0, signed=False)} in 4 of 5 cases."
         if seen is None:
-            said = (
-                f" At least {_fewest(tasks)} pairs that differ can show a difference."
-            )
+            said = f" At least {_fewest(tasks)} pairs must differ to show a difference."
         if self.found.p_value is not None and self.found.p_value < ALPHA:
             said += " Missing scores, or the number of tasks, leave the answer open."
         return said

@@ -264,7 +264,8 @@ class Forecast(tables.Tabular):
         """What was assumed about the model, and how to read the columns."""
         asks = any(row["calls"] for row in self.rows())
         claiming = [cell for cell in self.cells if cell.trials]
-        sources = told.sources(self) if asks else ["No calls are made: it is free."]
+        free = "No calls are made, so the run is free."
+        sources = told.sources(self) if asks else [free]
         how = [told.HOW + told.assumed(claiming)] if claiming else []
         return tuple(map(arguments.in_python, [*sources, *how]))
 

@@ -225,7 +225,9 @@ class Questioner:
 def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
     exchanged = list(chain.from_iterable(asker.asked for asker in askers))
     if not exchanged:
-        raise CheeseBenchError("Nothing was asked, because these cells make no calls.")
+        raise CheeseBenchError(
+            "Nothing was asked, because these cells make no calls. Remove --ask."
+        )
     number = len(exchanged)
     side_by_side = min(facts.slots or QUESTIONS, len(askers))
     named = list(chain.from_iterable(asker.named for asker in askers))

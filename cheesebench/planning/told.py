@@ -44,10 +44,11 @@ def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
     most = plan.settings.get("max_tokens") or 0
     if context is None or longest + most <= context:
         return ""
+    prompt = f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens"
+    whole = f"{prompt}, and a reply up to {most:,}. Together they exceed"
     return (
-        f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens, and a reply up to "
-        f"{most:,}. Together they exceed the context of {plan.model}, {context:,} tokens. Use a smaller --history, "
-        "another view or fewer --reply-tokens, or start the server with a larger context."
+        f"{whole if most else f'{prompt}. It exceeds'} the context of {plan.model}, {context:,} tokens. Use a smaller "
+        "--history, another view or fewer --reply-tokens, or start the server with a larger context."
     )
 
 
@@ -63,7 +64,7 @@ def sources(found: Forecast) -> Iterator[str]:
     if found.price_of is not None:
         yield f"Prices as published on {found.price_of}."
     else:
-        yield "No price is known for this model."
+        yield "No price is known, so no cost is given."
 
 
 def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
@@ -105,8 +106,8 @@ def _manner(model: str, manner: Manner) -> str:
     by = "its first answers" if manner.asked else "its earlier replies"
     acts = "none" if not manner.acts else f"{share(manner.acts)}"
     text = (
-        f"By {manner.replies:,} of {by}, {_line(model)} writes {rounded(manner.reply, 0)} tokens a reply, "
-        f"and {acts} of them name an action{_named(manner)}."
+        f"Judging by {manner.replies:,} of {by}, {_line(model)} writes {rounded(manner.reply, 0)} tokens a reply, "
+        f"and {acts} of its replies name an action{_named(manner)}."
     )
     return (
         text
@@ -116,11 +117,13 @@ def _manner(model: str, manner: Manner) -> str:
 
 
 def assumed(cells: Sequence[CellForecast]) -> str:
-    measures = any(cell.plan.measured is not None for cell in cells)
-    spread = (
-        " Where the verdict is about a measure, subjects differ as the animals do, and '95 %' is a share of its range."
-        * measures
-    )
+    players = [list(one.outlooks) for one in cells if one.plan.measured is not None]
+    spread = ""
+    if players:
+        spread = (
+            f" Where the verdict is about a measure, subjects differ as the animals do, and '{players[0][-1]}' is that "
+            "share of the measure's range."
+        )
     known = sorted(
         {
             cell.icc

@@ -516,7 +516,7 @@ def _source_of(
         140,
         node.position,
         f"An arena has exactly one of {choices}, but {given}.",
-        "Keep one.",
+        "Keep one." if sources else "Add one.",
     )
     return None
 
@@ -542,7 +542,7 @@ def _generated(
             142,
             node.key_position("legend"),
             f"Only a map has a legend, but this arena is drawn by '{name}'.",
-            "Convert it to a map with 'cheesebench render --expand'.",
+            "Remove the legend. 'cheesebench render FILE --expand' then prints the arena as a map, which may have one.",
         )
     return drawn
 
@@ -638,10 +638,16 @@ def _read_squares(
                 144,
                 node.find(["map"]).inside(sum(map(len, lines[:row])) + row + column),
                 f"The map character '{character}' (column {column + 1} of the map) has no legend entry.",
-                f"Add 'legend: {{{character}: NAME}}'.",
+                f"Add 'legend: {{{_as_key(character)}: NAME}}'.",
             )
         places.kinds.append(kinds)
     return places
+
+
+def _as_key(character: str) -> str:
+    """Return a character as a key in YAML, in quotes if it may need them."""
+    quote = "'" if character in '"\\' else '"'
+    return character if character.isalpha() else f"{quote}{character}{quote}"
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
@@ -721,20 +727,17 @@ def _check_groups(
             diagnostics.error(
                 146,
                 where.key_position(group),
-                f"'{group}' is already the name of a zone.",
+                f"'{group}' is already the name of a {'solid' if group in places.solids else 'zone'}.",
                 "Rename the group.",
             )
         for number, member in enumerate(members):
             if member not in known:
-                hint = (
-                    did_you_mean(member, known).strip()
-                    or f"Known zones: {listed(known)}."
-                )
+                hint = did_you_mean(member, known).strip() or f"Known: {listed(known)}."
                 place = where.find([group, number]).position
                 diagnostics.error(
                     201,
                     place,
-                    f"The group '{group}' names an unknown zone '{member}'.",
+                    f"The group '{group}' names an unknown zone or solid, '{member}'.",
                     hint,
                 )
         if not members:
@@ -773,7 +776,10 @@ def _landmarks(
             continue
         taken = {(other.column, other.row) for other in found}
         if (landmark.column, landmark.row) in taken:
-            report(f"Two landmarks are at the same place ('{name}').", "Move one.")
+            report(
+                f"The landmark '{name}' is at the same place as another one.",
+                "Move one.",
+            )
         found.append(landmark)
     return tuple(found)
 
@@ -795,7 +801,8 @@ def _placed_landmark(
     size = len(arena.kinds[0]), len(arena.kinds)
     if any(not -2 <= at < end + 2 for at, end in zip(entry.at, size, strict=True)):
         report(
-            f"The landmark '{name}' is far outside the map.", "Put it next to the map."
+            f"The landmark '{name}' is more than two squares outside the map.",
+            "Put it next to the map.",
         )
         return None
     return Landmark(name, *entry.at, entry.glyph)

@@ -296,7 +296,7 @@ class Catalogue:
         if family is None:
             known = ", ".join(sorted(one.name for one in self.families)) or "none"
             raise PluginError(
-                f"{path}: no plugin handles this kind of protocol (families: {known})."
+                f"{path}: no plugin handles this kind of protocol (families: {known}). Install the plugin that does."
             )
         with blaming(who := f"{path}: the family '{family.name}': load"):
             loaded = family.load(tree, path, ancestors, diagnostics)

@@ -223,8 +223,8 @@ def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
         return
     first = {entry.name for entry in spec.entry}
     limit, remedy = (
-        f"a trial is over after {spec.limit} steps.",
-        "Shorten it, or raise the limit.",
+        f"a trial is over after {spec.limit} step{'s' * (spec.limit != 1)}.",
+        "Shorten the time, or raise the limit.",
     )
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
@@ -298,7 +298,7 @@ def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
             continue
         passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
         if not passing:
-            sentence = f"The state '{state.name}' is frozen and has no rule with 'after' or 'act', so it never ends."
+            sentence = f"The state '{state.name}' is frozen and has no rule with 'after' or 'act', so it lasts until the limit."
             diagnostics.warning(304, state.position, sentence, "Add one.")
         elif not spec.finish and not any(
             _leads_out(rule, state.name) for rule in passing
@@ -338,8 +338,12 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
         or judged_reference(references) is not None
     ):
         return
-    names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
-    sentence = f"There is no reference on 'success', so there is no verdict: the reference on {names} is only reported."
+    names = list(dict.fromkeys(f"'{one.measure}'" for one in references))
+    those = "references" if len(names) > 1 else "reference"
+    sentence = (
+        f"There is no reference on 'success', so there is no verdict: the {those} on {', '.join(names)} "
+        f"{'are' if len(names) > 1 else 'is'} only reported."
+    )
     remedy = "Add one with 'measure: success', or give 'better', 'margin' and 'range' to one of these."
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
@@ -367,11 +371,11 @@ def _beyond_the_schedule(
     most = {
         "trial": (
             max(block.trials for block in spec.schedule),
-            "the longest session has {} trials",
+            "the longest session ends with trial {}",
         ),
         "session": (
             max(block.sessions for block in spec.schedule),
-            "no block has more than {} sessions in a row",
+            "no block goes beyond session {}",
         ),
     }
     remedies = {
@@ -462,14 +466,16 @@ def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
             match node:
                 case ex.Call("distance", ex.Variable(name)):
                     held = [
-                        one for one in _held(spec, name) if one in spec.arena.solids
+                        f"'{one}'"
+                        for one in _held(spec, name)
+                        if one in spec.arena.solids
                     ]
                 case ex.Call("distance", ex.BuiltIn("it")):
                     name, held = "it", ["what is pressed"] if pressed else []
                 case _:
                     continue
             if held:
-                sentence = f"distance() needs floor to measure to, but '{name}' can be '{held[0]}', which is solid."
+                sentence = f"distance() needs floor to measure to, but '{name}' can be {held[0]}, which is solid."
                 diagnostics.error(
                     134, position, sentence, "Name a zone of floor beside it."
                 )
@@ -821,7 +827,8 @@ class _Checks:
                 place = naming_position(self.root.find(["arena"]), zone)
                 plain = WALL if zone in arena.solids else FLOOR
                 remedy = f"Remove it from the legend, and draw it as '{plain}'."
-                sentence = f"Nothing uses the zone '{zone}'."
+                kind = "solid" if zone in arena.solids else "zone"
+                sentence = f"Nothing uses the {kind} '{zone}'."
                 self.diagnostics.warning(308, place, sentence, remedy)
 
     def _zones_in_use(self) -> set[str]:

@@ -194,7 +194,10 @@ def _check_names(line: int, header: Sequence[str]) -> None:
     bad = next((name for name in header if name and not doc.is_name(name)), None)
     if bad is not None:
         said = f"'{bad:.60}' cannot be the name of a column."
-        remedy = "The first line must name the columns, with commas between the names. A name has letters, digits and _."
+        remedy = (
+            "The first line must name the columns, with commas between the names. A name has letters, digits and _, and "
+            "does not begin with a digit."
+        )
         raise TableError(line, header.index(bad) + 1, said, remedy)
     if len(header) > MAX_COLUMNS:
         said = f"There are more than {MAX_COLUMNS} columns."
@@ -362,7 +365,8 @@ class _OddRows:
     def report(self) -> None:
         """Report the first row with each mistake, and how many other rows have it."""
         for (place, sentence, remedy), *others in self._found.values():
-            more = f", and {len(others)} more are like it" if others else ""
+            are = "is" if len(others) == 1 else "are"
+            more = f", and {len(others)} more {are} like it" if others else ""
             self._file.error(f"{sentence}{more}.", remedy, place.line, place.column)
 
 
@@ -440,7 +444,7 @@ class _Groups:
         spelt = [one for one in values if one != meant and _alike(one, meant)]
         if spelt and meant in values:
             said = f"'{spelt[0][:40]}' and '{meant[:40]}' are two groups ({name}), and only '{meant[:40]}' counts."
-            self._warn(said, "Spell each group in one way.")
+            self._warn(said, "Spell the name of a group the same way in every row.")
 
     def _report_nothing(self) -> None:
         table = Path(self._file.path).name
@@ -451,7 +455,7 @@ class _Groups:
                 self._wrong(
                     self._node.find((name,)).position,
                     f"In '{table}', no row has {name}: {meant[:40]}.",
-                    known or f"It has {some}.",
+                    known or f"The column has {some}.",
                 )
                 return
         named = ", ".join(f"{name}: {value}" for name, value in self._only.items())
@@ -486,7 +490,7 @@ def _where(line: int, header: Sequence[str], columns: tuple[str, ...]) -> list[i
     """
     missing = [name for name in columns if name not in header]
     if missing:
-        said = f"There is no column {listed(missing)}."
+        said = f"Missing column{'s' * (len(missing) > 1)}: {listed(missing)}."
         raise TableError(line, 1, said, _how_to_name(columns, header, missing))
     return [header.index(name) for name in columns]
 
@@ -552,7 +556,8 @@ def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int
     if columns != COLUMNS:
         return 0, ""
     trials, passed = (_whole(cell) or 0 for cell in cells[2:])
-    return 3, f": {passed} passed of {trials} trials" if passed > trials else ""
+    some = f"{trials} trial{'s' * (trials != 1)}"
+    return 3, f": {passed} passed of {some}" if passed > trials else ""
 
 
 def _no_name(animal: object) -> str:
@@ -561,7 +566,7 @@ def _no_name(animal: object) -> str:
     """
     name = str(animal)
     if not isinstance(animal, str | int) or name.lower() in MISSING_CELLS:
-        return f": '{name[:20]}' (animal) is no name"
+        return f": '{name[:20]}' (animal) is not a name"
     if len(name) > MAX_NAME:
         return f": the name (animal) has more than {MAX_NAME} characters"
     if not name.isprintable():

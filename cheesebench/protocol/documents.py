@@ -289,7 +289,7 @@ class PlacedLandmark(DocumentModel):
     """
 
     at: tuple[int, int] = Field(
-        description="Column and row of a square that is not floor. It may be outside the map."
+        description="Column and row of a square that is neither floor nor a solid. It may be up to two squares outside the map."
     )
     glyph: GlyphOrBlank = Field(
         default=" ",

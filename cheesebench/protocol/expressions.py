@@ -347,7 +347,7 @@ _REMEDIES = {
     "≠": "Write '!='.",
     "−": "Write '-'.",
     "×": "Write '*'.",
-    **dict.fromkeys("^*", "There are no powers: multiply, a * a."),
+    **dict.fromkeys("^*", "There are no powers: multiply, as in a * a."),
     "/": "Write floor(a / b).",
     "[": "Brackets are not supported; use a set or a group.",
 }

@@ -303,10 +303,11 @@ class _Resolver:
             remedy = "Write the animals' 'value' over the trials that count, or name its sessions in 'over'."
             self._error(sentence, remedy, key)
         elif given.rows:
+            remedy = "Add rows for these sessions, or the 'value'."
             self._error(f"No animal has {in_words(sessions)}.", remedy)
         else:
             sentence = f"The value would cover {in_words(sessions)}, but the curve ends after session {len(given.curve)}."
-            self._error(sentence, remedy)
+            self._error(sentence, "Continue the 'curve', or add the 'value'.")
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
         self.diagnostics.error(
@@ -381,8 +382,13 @@ class _Resolver:
                 f"makes it {rounded(spread, 3)}."
             )
             self.diagnostics.error(
-                217, self._place(key), sentence, "Write 0.06 for 6 % of the range."
+                217, self._place(key), sentence, self._remedy_of_spread()
             )
+
+    def _remedy_of_spread(self) -> str:
+        if self.written.measure == "success":
+            return "Write 0.06 for 6 %."
+        return "Write it in the unit of the measure."
 
     def _check_curve_sd(self) -> None:
         written = self.written
@@ -402,7 +408,7 @@ class _Resolver:
         ):
             self._error(
                 "'counts' says what 'success' is in 'animals'.",
-                "Add both, or remove 'counts'.",
+                "Write it in a reference on 'success' with 'animals', or remove it.",
                 "counts",
             )
         if written.animals is None:
@@ -506,11 +512,12 @@ class _Resolver:
         if not isinstance(self.written.animals, list):
             return []
         kept = self._valid_rows(self.written.animals)
-        if len({row[:2] for row in kept}) < len(kept):
+        found = Counter(row[:2] for row in kept)
+        if twice := next((key for key, times in found.items() if times > 1), None):
             self.diagnostics.error(
                 225,
                 self.node.key_position("animals"),
-                "A session of an animal appears twice.",
+                f"Session {twice[1]} of '{quoted(twice[0], 40)}' appears twice.",
                 "Keep one.",
             )
         if not self.written.animals:
@@ -620,15 +627,20 @@ class _Resolver:
         differs = computed is not None and abs(value - computed) > ROUNDING
         written = self._written("value", "over")
         remedy = f"Remove {written} to compute the value from the curve, or set the trials that count in 'estimand'."
+        if computed is None:
+            remedy = "Write the value over the trials that count, or set these in 'estimand'."
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
-            sentence = f"The animals' value covers {in_words(over)}, but the pass rate {in_words(own)}{self._absent(over)}."
+            sentence = (
+                f"The animals' value covers {in_words(over)}, but the trials that count are in {in_words(own)}"
+                f"{self._absent(over)}."
+            )
             self.diagnostics.warning(325, place, sentence, remedy)
         elif differs:
             assert computed is not None
             sentence = (
-                f"The pass rate covers {in_words(own)}, for which the animals' curve gives {rounded(computed, 2)}, "
-                f"not {value:g}."
+                f"The trials that count are in {in_words(own)}, for which the animals' curve gives "
+                f"{rounded(computed, 2)}, not {value:g}."
             )
             self.diagnostics.warning(325, place, sentence, remedy)
 
@@ -740,7 +752,7 @@ class _Resolver:
         # A measure need not have a value in each session.
         may_miss = self.written.measure != "success" and lived & {*self.judged}
         if missing and not may_miss:
-            sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
+            sentence = f"No animal has {in_words(missing)}, whose trials count."
             remedy = "Number the sessions as the schedule does, through all blocks, or list the sessions that count in 'over'."
             self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
 

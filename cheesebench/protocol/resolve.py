@@ -239,7 +239,7 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 201,
                 self._key_position(path),
-                f"'{place}' holds landmarks, but it can also hold '{odd}', which is no landmark.",
+                f"'{place}' holds landmarks, but it can also hold '{odd}', which is not a landmark.",
                 did_you_mean(str(odd), landmarks).strip()
                 or f"The landmarks are {listed(landmarks)}.",
             )
@@ -546,7 +546,7 @@ class TrialBuilder(Lookup):
                 self.diagnostics.error(
                     215,
                     self.root.find(path).key_position(key),
-                    f"A watch rule cannot change the state: '{key}' is not allowed.",
+                    f"A watch rule can neither change the state nor end the trial: '{key}' is not allowed.",
                     "Use 'finish'.",
                 )
         if rule.after is not None:
@@ -741,9 +741,7 @@ class DrawBuilder(Lookup):
     ) -> None:
         """Report (206) too many permutations, none, or a value that appears twice."""
         if len(draw.into) > len(values):
-            sentence = (
-                f"There are {len(values)} values, but 'into' asks for {len(draw.into)}."
-            )
+            sentence = f"'permute' has {len(values)} value{'s' * (len(values) != 1)}, but 'into' asks for {len(draw.into)}."
             self._error((*place, "into"), sentence, "Ask for fewer.")
         elif not 1 <= draw.permutations <= doc.MAX_ROWS:
             sentence = (
@@ -785,7 +783,7 @@ class DrawBuilder(Lookup):
             ),
             "max_run": (
                 draw.max_run is not None and (in_order or bool(draw.pick)),
-                "'max_run' is only for shuffled or random rows.",
+                _NO_MAX_RUN[bool(draw.pick)],
                 "Remove it.",
             ),
             "weights": (
@@ -1324,6 +1322,11 @@ def canonical(plain: Mapping[str, Any]) -> str:
 
 #: The orders in which chance does not decide the next row.
 _IN_ORDER = ("cycle", "balanced", "by_subject")
+#: Why ``max_run`` is refused, without and with ``pick``.
+_NO_MAX_RUN = (
+    "'max_run' is only for shuffled or random rows.",
+    "'max_run' does not go with 'pick'.",
+)
 
 
 def protocol_hash(plain: Mapping[str, Any]) -> str:

@@ -247,13 +247,13 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     """
     paradigm, model = paradigm_of(plan.protocol), published()["models"][name]
     if not paradigm:
-        return f"'{plan.protocol}' has other rules than the published numbers. Run --edition {EDITION} --design paper."
+        return f"'{plan.protocol}' has other rules than the published numbers. Add --edition {EDITION} --design paper."
     if str(plan.variant):
         return "There are no published results for controls or studies (--against). Leave --control and --study out."
     if plan.view not in model["views"] or paradigm not in model["views"][plan.view]:
         return f"'{name}' was published in {', '.join(model['views'])}, not in '{plan.view}'. Choose another --view."
     if plan.design != "paper":
-        return f"'{name}' was published as one subject under the paper's design. Run --design paper."
+        return f"'{name}' was published as one subject under the paper's design. Add --design paper."
     if plan.subjects != 1:
         return f"'{name}' was published as one subject; this run has {plan.subjects}. Leave --subjects out."
     limit = steps_of(model)

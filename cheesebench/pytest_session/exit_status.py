@@ -328,8 +328,8 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     yield from _left_out(found)
     if found.undecided:
-        how = "" if found.gates else " (to count them as failures: --inconclusive=fail)"
-        yield f"{found.undecided} inconclusive{how}"
+        how = "" if found.gates else " (counted as failed with --inconclusive=fail)"
+        yield f"{plural(found.undecided, 'cell')} inconclusive{how}"
 
 
 def _left_out(found: Findings) -> Iterator[str]:

@@ -95,7 +95,8 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
     what = "could not be run"
     remedy = f"Fix the cause, then run the rest with --resume {run.log.run_id}"
     if result.outcomes.get("run anew"):
-        what = "are lost, because too many trials were run anew after a stop"
+        are = "is" if sum(marks) == 1 else "are"
+        what = f"{are} lost, because too many trials were run anew after a stop"
         remedy = "Start a new run"
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"

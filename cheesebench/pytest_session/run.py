@@ -129,7 +129,8 @@ class Comparing:
         known = sum(one < planned for one in theirs.subjects)
         least = theirs.least_subjects
         if known < least:
-            are = f"{known} of its subjects are in {self._baseline.name}"
+            verb = "is" if known == 1 else "are"
+            are = f"{known} of its subjects {verb} in {self._baseline.name}"
             remedy = (
                 f"add --subjects {max(least, cells.COHORT)}"
                 if planned < least

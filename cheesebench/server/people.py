@@ -628,7 +628,7 @@ class People:
         participant = self._participants.find(request.match_info["participant"])
         if participant is None:
             raise web.HTTPNotFound(
-                text="There is no participant at this address. Open the link that you were given again."
+                text="There is no participant at this address. Open the original link again."
             )
         return participant
 

@@ -123,7 +123,8 @@ class CellCounts:
             return self.untested or UNMEASURED
         if missing <= scored or self.sequential:
             return ""
-        return f"Only {scored} of {scored + missing} trials that count were measured."
+        were = "was" if scored == 1 else "were"
+        return f"Only {scored} of {scored + missing} trials that count {were} measured."
 
     @property
     def compared(self) -> Subjects:
@@ -722,7 +723,8 @@ class RunComparison(tables.Tabular):
             return []
         what = ", ".join(self.unseen)
         return [
-            f"{self.second} does not have {what}: a loss there would not be seen. Compare with a run that has it."
+            f"{self.second} does not have {what}: a loss there would not be seen. Compare with a run that has "
+            f"{'it' if len(self.unseen) == 1 else 'them'}."
         ]
 
     @property

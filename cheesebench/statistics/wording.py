@@ -211,10 +211,11 @@ def breakdown(cell: CellResult, broken: int) -> str:
     """Return the reason for an ERROR of a cell in which some trials were run. ``cell``
     is judged by the trials that were run.
     """
-    ran = plural(cell.valid, "trial")
+    one = cell.valid == 1
+    ran = f"{plural(cell.valid, 'trial')} that {'was run decides' if one else 'were run decide'}"
     return (
         f"{plural(broken, 'trial')} of {cell.planned} that count failed for technical reasons, which says nothing about the "
-        f"model, and the {ran} that were run decide nothing without them. {_after_breakdown(cell)}."
+        f"model, and the {ran} nothing without {'it' if broken == 1 else 'them'}. {_after_breakdown(cell)}."
     )
 
 
@@ -331,7 +332,7 @@ def _betting(cell: CellResult) -> str:
 def _of_missing(cell: CellResult) -> str:
     why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
     missing = plural(cell.missing, "missing trial")
-    way = "resume the run to complete them"
+    way = f"resume the run to complete {'it' if cell.missing == 1 else 'them'}"
     if cell.outcomes.get("run anew"):
         way = "start a new run, because stops made this one repeat too many trials"
     return f"{missing.capitalize()}{why} could decide it: {way}."

@@ -353,7 +353,7 @@ def _converse(
             _check_prompt(prompt)
             need(
                 agent.prompt() == prompt,
-                "prompt() called twice returns two prompts: it must be a function of the past",
+                "prompt() called twice returns two different prompts: it must be a function of the past",
             )
             actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
             record += [prompt, *actions]
@@ -391,7 +391,7 @@ def _check_prompt(prompt: object) -> None:
         )
         need(
             isinstance(message.parts, tuple),
-            "a message's parts are not a tuple, so it cannot be kept",
+            f"a message's parts are {_kind(message.parts)}, but a tuple is expected",
         )
         pictures = [part for part in message.parts if not isinstance(part, str)]
         need(
@@ -618,7 +618,7 @@ def _respondent_deterministic(spec: RespondentSpec) -> None:
             one, other = (spec.reply(puzzle, "Where to?", seed) for _ in range(2))
             need(
                 one == other,
-                "gives two answers to the same question with the same seed",
+                "gives two different answers to the same question with the same seed",
             )
 
 

@@ -456,11 +456,13 @@ class BackendCase:
             try:
                 results.append(
                     await _within(
-                        self.patience, scene(connection), "a call is not done"
+                        self.patience, scene(connection), "a call has not ended"
                     )
                 )
             finally:
-                await _within(self.patience, connection.close(), "close() is not done")
+                await _within(
+                    self.patience, connection.close(), "close() has not ended"
+                )
                 if server is not None:
                     await until(lambda: server.connections == 0, self.patience / 10)
                     self.left_open.append(server.connections)
@@ -607,9 +609,9 @@ def _parameters(case: BackendCase) -> None:
             continue
         instead, always = named(asked, name), named(unasked, name)
         remedy = (
-            f"send it, or declare Capabilities({name}=False)"
+            f"send the set value, or declare Capabilities({name}=False)"
             if name in declared
-            else "it limits the cost"
+            else "send the set value, which limits the cost"
         )
         if instead:
             how = "as a constant" if instead == always else f"where {value!r} is set"
@@ -620,7 +622,7 @@ def _parameters(case: BackendCase) -> None:
     needless = [name for name in ("temperature", "seed") if named(unasked, name)]
     need(
         not needless,
-        f"sent although None, which leaves it to the server: {', '.join(needless)}",
+        f"a parameter that is None, and so left to the server, is sent: {', '.join(needless)}",
     )
 
 
@@ -993,7 +995,7 @@ def _many(case: BackendCase) -> None:
     need(
         not gap,
         f"the event loop was blocked for {duration(gap)} in `complete`, which blocks all other calls. Call the server with "
-        "an asyncio HTTP client, or in asyncio.to_thread",
+        "an asyncio HTTP client (a call in asyncio.to_thread cannot be cancelled)",
     )
 
     async def scene(connection: Connection, server: FakeServer) -> int:
@@ -1014,7 +1016,7 @@ def _many(case: BackendCase) -> None:
     reached, _ = case.play(Answer(fault="hang"), scene)
     need(
         reached == MANY,
-        f"of {MANY} concurrent calls, {reached} are in flight; CheeseBench sets the limit, not a backend",
+        f"{MANY} concurrent calls reach the server only {reached} at a time; CheeseBench sets the limit, not a backend",
     )
 
 
@@ -1028,7 +1030,7 @@ def _many_alone(case: BackendCase) -> None:
 
     outcomes = case.play_alone(scene)
     lost = sum(not isinstance(one, ChatReply) for one in outcomes)
-    need(not lost, f"of {MANY} concurrent calls, {lost} cause a fault")
+    need(not lost, f"{MANY} concurrent calls give faults, not replies: {lost} of them")
 
 
 def _played(case: BackendCase, scene: Callable[[Connection], Any]) -> list[Outcome]:
@@ -1142,7 +1144,7 @@ def _no_cache(case: BackendCase) -> None:
     _, server = case.play("ACTIONS: STAY", scene)
     need(
         server.count == 3,
-        f"3 equal calls reach the server {server.count} times: do not cache replies",
+        f"of 3 equal calls, {server.count} reached the server: do not cache replies",
     )
 
 
@@ -1213,7 +1215,7 @@ def _close(case: BackendCase) -> None:
 
     case.play("ACTIONS: STAY", scene)
     left = case.left_open[-1]
-    need(not left, f"after close() {left} connections to the server are still open")
+    need(not left, f"connections to the server are still open after close(): {left}")
 
 
 add_last(SERVER_RULES)

@@ -125,7 +125,10 @@ def _declaration(view: interfaces.View) -> None:
     need(isinstance(view.characters, str), "characters is not text")
     reading: Any = getattr(view, "reading", "")
     good = isinstance(reading, str) and len(reading) < 1000
-    need(good, "reading must be a few sentences (it is part of every prompt)")
+    need(
+        good,
+        "reading must be a string of fewer than 1000 characters, because it is part of every prompt",
+    )
 
 
 @RULES.rule("pure")

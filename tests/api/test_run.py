@@ -310,16 +310,16 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     [told_of] = set(broken.verdicts()["reason"])
     assert cell.causes[0].rstrip(".") in told_of
     for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
-        assert "run.journal() has the traceback; " in shown
-        assert "cheesebench.run(..., resume='one') goes on" in shown
+        assert "run.journal() has the details; " in shown
+        assert "cheesebench.run(..., resume='one') continues the run" in shown
         assert str(fault) in shown or isinstance(fault, list)
-    with pytest.raises(OptionError, match="it was begun, and stopped by"):
+    with pytest.raises(OptionError, match="it was begun, but did not end"):
         broken.trial(trial=trial)
 
     # What acts otherwise than it did is refused, and the cause stays.
     if trial > 1:
         monkeypatch.setattr(Breaks, "faults", {1: [cheesebench.STAY]})
-        with pytest.raises(RunLogError, match="change it so that the trials that were"):
+        with pytest.raises(RunLogError, match="change the agent so that it acts"):
             cheesebench.run("breaks", resume="one", **options)
         again = cheesebench.open_run("one", tmp_path).summary.cells[0]
         assert again.causes[0] == cell.causes[0]

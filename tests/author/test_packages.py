@@ -139,7 +139,7 @@ def test_a_module_of_the_page_is_built_and_found(tmp_path: Path) -> None:
 def test_a_command_of_ours_is_not_replaced() -> None:
     with pytest.raises(
         OptionError,
-        match=r"'list' is already a command of cheesebench\. Choose another name: my-list",
+        match=r"'list' is already a command of cheesebench\. Choose another name, such as my-list",
     ):
         plugin_files("command", "list")
 

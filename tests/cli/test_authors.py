@@ -70,7 +70,7 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     assert "trial.limit:\n  - 9\n  + 30\n" in told
     assert "measures.latency:\n  - steps / 2\n  + steps\n" in told
     assert 'trial.states.run.show:\n  - {"cue": "*"}\n\n' in told
-    assert told.endswith("The hash in results is different.\n")
+    assert told.endswith("They have different hashes in results.\n")
     assert not [
         line
         for line in told.splitlines()

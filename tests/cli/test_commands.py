@@ -183,8 +183,11 @@ def test_a_plugin_cannot_replace_a_command(site: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("module", "reason"),
     [
-        ("import nosuchmodule", "cannot be loaded: No module named 'nosuchmodule'"),
-        ("1 / 0", "cannot be loaded: division by zero"),
+        (
+            "import nosuchmodule",
+            "cannot be loaded: ModuleNotFoundError: No module named 'nosuchmodule'",
+        ),
+        ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero (odd_c"),
         (
             "def run(arguments): return 0",
             "a module, which has no 'add_arguments'. Add 'def add_arguments(parser)'.",

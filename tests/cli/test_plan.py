@@ -234,7 +234,7 @@ def test_a_cell_with_more_trials_than_a_log_can_have(
     )
     assert (found.code, found.out) == (2, "")
     assert found.err.endswith(
-        "2,500,001 subjects of 4 trials are more than a log can hold (10,000,000 trials of a cell, 100,000 of a subject). "
+        "2,500,001 subjects of 4 trials, more than a log can hold (10,000,000 trials of a cell, 100,000 of a subject). "
         "Give fewer --subjects, or shorten the schedule.\n"
     )
     assert not (here / "results").exists()
@@ -274,6 +274,18 @@ def test_a_budget_suffices_for_a_share_of_runs(run: Run) -> None:
     ):
         found = json.loads(run(*options, *budget).out)
         assert found["needs"]["as the animals"]["suffices"] == share
+
+
+def test_a_protocol_without_a_reference_has_no_verdict_to_simulate(
+    run: Run, here: Path
+) -> None:
+    little = (here / "little.protocol.yaml").read_text(encoding="utf-8")
+    (here / "lone.protocol.yaml").write_text(
+        re.sub("(?m)^(reference|margin|construct):.*\n", "", little), encoding="utf-8"
+    )
+    words = "plan --model random --protocols lone.protocol.yaml --design cohort"
+    found = run(*words.split())
+    assert "The protocols have no reference, so there is no verdict" in found.out, found
 
 
 def test_a_budget_in_dollars_without_a_price_is_refused_as_in_a_run(run: Run) -> None:
@@ -317,7 +329,7 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     calls, guessed = (one["needs"]["random"]["calls"][0] for one in (found, assumed))
     assert calls > 4 * guessed if acts else calls == 12
     assert manner["actions"] == (1 if acts else None)
-    assert ("none of them name an action" in text) != acts
+    assert ("none of its replies name an action" in text) != acts
     assert "With --ask" not in text
     assert ("exceed the context of openai/x, 1,100 tokens" in text) == acts
     assert "With --ask" in " ".join(run(*options).out.split())

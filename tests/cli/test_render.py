@@ -151,7 +151,12 @@ def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
     )
     again = run("render", "ejected.protocol.yaml", "--expand")
     assert again.code != 0
-    assert "is already a map" in again.err
+    assert again.err.endswith("is already a map. Edit it in ejected.protocol.yaml.\n")
+    (here / "child.protocol.yaml").write_text(
+        "extends: ejected\nparadigm: child\n", encoding="utf-8"
+    )
+    child = run("render", "child", "--expand")
+    assert child.err.endswith("Edit it in child.protocol.yaml or ejected.\n"), child.err
 
 
 def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:

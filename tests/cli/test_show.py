@@ -139,7 +139,8 @@ def test_the_list(run: Run, talked: Path) -> None:
     assert " SSSS " in rows[2]
     unread = [row for row in rows if "I do not know." in row]
     assert run("show", RUN, "--unparsed").out.splitlines()[4:] == unread
-    assert "no action" not in run("show", RUN, "--trial", 1, "--unparsed").out
+    told = run("show", RUN, "--trial", 1, "--unparsed").out
+    assert told.endswith("This subject has no unparsed replies in trial 1.\n")
 
 
 def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -> None:
@@ -273,7 +274,7 @@ def test_a_call_that_no_log_has_is_counted_from_1(talked: Path) -> None:
         ),
         (
             ("--subject", "1"),
-            "Subject 1 (tiny on little, ascii_2d) made no calls: subjects count from 0, and there are 1.",
+            "There is no subject 1 (tiny on little, ascii_2d): the cell has 1 subject, and subjects count from 0.",
         ),
         (
             ("--model", "tinny"),

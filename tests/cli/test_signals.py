@@ -144,7 +144,7 @@ def test_a_server_that_is_ended_stops_in_order(tmp_path: Path, name: str) -> Non
     with started(["-m", "cheesebench", "view"], tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://127.0.0.1:")
-        assert process.stdout.readline() == "Ctrl-C ends it.\n"
+        assert process.stdout.readline() == "Ctrl-C stops the server.\n"
         process.send_signal(getattr(signal, f"SIG{name}"))
         assert ended(process) == (0, f"cheesebench: ended by SIG{name}.\n")
 

@@ -152,11 +152,11 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
 def test_nobody_waits_for_a_fifo_beside_a_log(run: Path, suffix: str) -> None:
     os.mkfifo(run / f"run.sqlite{suffix}")
     for opened in (RunLog.open, RunLog.open_read_only):
-        with pytest.raises(RunLogError, match="is not a file"):
+        with pytest.raises(RunLogError, match="is not a plain file"):
             opened(run)
     (run / LOCK_NAME).touch()
     os.mkfifo(run / f"{LOCK_NAME}{suffix}")
-    with pytest.raises(RunLogError, match="is not a file"):
+    with pytest.raises(RunLogError, match="is not a plain file"):
         is_claimed(run / "run.sqlite")
 
 
@@ -166,7 +166,7 @@ def test_nobody_waits_for_a_fifo_to_write_to(run: Path, writer: str) -> None:
     name, write = WRITERS[writer]
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
-    with pytest.raises(RunLogError, match=f"{name} is not a file"):
+    with pytest.raises(RunLogError, match=f"{name} is not a plain file"):
         write(run)
 
 
@@ -182,7 +182,7 @@ def test_no_command_waits_for_a_fifo_to_write_to(
         os.mkfifo(run / name)
         assert main([arguments[0], str(run), *arguments[1:]]) == 2
         told = capsys.readouterr().err
-        assert f"{name} is not a file" in told
+        assert f"{name} is not a plain file" in told
         assert told.count("\n") == 1
         (run / name).unlink()
 

@@ -271,7 +271,7 @@ def test_an_agent_that_cannot_be_copied_forgets_no_part_of_a_trial(
     paradigm = controlled(PLUGINS.compile(specification), plan, 7)
     with pytest.raises(
         OptionError,
-        match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use memoryless\.",
+        match=r"amnesia=choice: The agent cannot be copied .*lock.*\. Use --control memoryless\.",
     ):
         next(iter(run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
 

@@ -90,6 +90,6 @@ def test_one_landmark_can_be_hidden(load: Load) -> None:
 def test_a_variable_holds_landmarks_or_places(load: Load) -> None:
     with pytest.raises(
         ProtocolError,
-        match=r"'which' holds landmarks, but it can also hold 'EE', which is no landmark\.",
+        match=r"'which' holds landmarks, but it can also hold 'EE', which is not a landmark\.",
     ):
         load(trial("show: {which: '*'}", "draw: {d: {of: {which: [W, EE]}}}"))

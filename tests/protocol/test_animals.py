@@ -567,7 +567,7 @@ def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
         (
             "{group: sham}",
             "9:68",
-            "no row has group: sham. It has knock-out, control.",
+            "no row has group: sham. The column has knock-out, control.",
         ),
         ("{grupo: control}", "9:61", "no column 'grupo'. Did you mean 'group'?"),
     ):

@@ -458,11 +458,17 @@ def test_landmarks_by_place_may_stand_outside() -> None:
             "{a: {at: [5, 5], glyph: x}}",
             "The landmark 'a' is on floor or a solid at [5, 5].",
         ),
-        ("{a: {at: [5, 13], glyph: x}}", "The landmark 'a' is far outside the map."),
-        ("{a: {at: [-3, 5], glyph: x}}", "The landmark 'a' is far outside the map."),
+        (
+            "{a: {at: [5, 13], glyph: x}}",
+            "The landmark 'a' is more than two squares outside the map.",
+        ),
+        (
+            "{a: {at: [-3, 5], glyph: x}}",
+            "The landmark 'a' is more than two squares outside the map.",
+        ),
         (
             "{N: x, a: {at: [5, 0], glyph: y}}",
-            "Two landmarks are at the same place ('a').",
+            "The landmark 'a' is at the same place as another one.",
         ),
         ("{NORTH: x}", "'NORTH' is not a compass direction."),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import yaml
 
 from cheesebench.diagnostics import Diagnostic
 from cheesebench.protocol import Specification
@@ -127,6 +128,21 @@ MISTAKES = {
         "by: [sort]",
         "by: [sort, sort]",
         "'sort' appears twice in 'by'. Keep one.",
+    ),
+    "arena: nothing that draws it": (
+        "  radial: {arms: 4, length: 3}\n",
+        "",
+        "but none is given. Add one.",
+    ),
+    "arena: a legend beside a generator": (
+        '  landmarks: {N: "1"',
+        '  legend: {x: y}\n  landmarks: {N: "1"',
+        "Remove the legend. 'cheesebench render FILE --expand' then prints the arena as a map",
+    ),
+    "draw: max_run beside pick": (
+        OF,
+        f"{OF}, pick: 1, order: shuffle, max_run: 2",
+        "'max_run' does not go with 'pick'. Remove it.",
     ),
     "by: a word of the language": (
         "by: [sort]",
@@ -251,7 +267,7 @@ MISTAKES = {
     "power: of Python": (
         ORDER,
         "order: n ** 2",
-        "'*' is not expected here. There are no powers: multiply, a * a.",
+        "'*' is not expected here. There are no powers: multiply, as in a * a.",
     ),
     "power: of others": (
         ORDER,
@@ -340,6 +356,22 @@ def test_a_mistake_is_one_error_with_its_remedy(mistake: str, examine: Examine) 
     assert specification is None
     (error,) = [str(one) for one in found if one.severity != "info"]
     assert expected in error
+
+
+@pytest.mark.parametrize(
+    ("character", "key"), [(",", '","'), ('"', "'\"'"), ("q", "q")]
+)
+def test_the_legend_that_a_remedy_offers_is_yaml(
+    character: str, key: str, examine: Examine
+) -> None:
+    text = RIGHT.replace(
+        "radial: {arms: 4, length: 3}",
+        f"map: |\n    ####\n    #.{character}#\n    ####",
+    )
+    _, found = examine(text)
+    [one] = [one for one in found if one.code == 144]
+    assert one.remedy == f"Add 'legend: {{{key}: NAME}}'."
+    assert yaml.safe_load(f"{{{key}: NAME}}") == {character: "NAME"}
 
 
 def test_sessions_that_the_schedule_lacks_are_named(examine: Examine) -> None:

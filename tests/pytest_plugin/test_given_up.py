@@ -63,7 +63,9 @@ def test_what_was_given_up_asks_nothing_anew(
     # It cannot be finished, so this is not the remedy.
     assert main(["bless", "one", "main"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "--resume one would not run them again, because the run gave up on" in told
+    assert (
+        "--resume one would not run the missing trials again, because the run" in told
+    )
     # Its server is not needed any more.
     code, said = ran(project, server.base_url, "--resume=one", few)
     assert (code, FINAL in said) == (1, True)

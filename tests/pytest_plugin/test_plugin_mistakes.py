@@ -14,7 +14,7 @@ from cheesebench.experiment.log import RunLog
     [
         (
             "def cheesebench_views(): raise OSError('oh')",
-            "cheesebench_views: OSError: oh (conftest.py:1). Fix it, or *",
+            "cheesebench_views: OSError: oh (conftest.py:1). Fix or remove *",
         ),
         (
             "def cheesebench_views(): raise SystemExit(3)",
@@ -142,7 +142,7 @@ def test_one_observer_that_fails_is_named_and_others_go_on(
         ),
         (
             "raise SystemExit(3)",
-            "The view 'blank': render raises SystemExit: 3 (conftest.py:*). Fix it, or remove *",
+            "The view 'blank': render raises SystemExit: 3 (conftest.py:*). Fix or remove *",
         ),
         (
             "raise KeyboardInterrupt",
@@ -273,7 +273,7 @@ def test_an_incomplete_family_is_one_line(
         ),
         (
             "yield {}['x']",
-            "cells raises KeyError: 'x' (conftest.py:*). Fix it, or remove the plugin.",
+            "cells raises KeyError: 'x' (conftest.py:*). Fix or remove the plugin.",
         ),
     ],
 )

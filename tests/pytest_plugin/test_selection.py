@@ -294,7 +294,7 @@ def test_a_misspelt_environment_variable_is_told_at_the_start(
     result = project.runpytest("--model", "walker", "lab", "-k", "east")
     said = " ".join(result.stdout.str().split())
     assert (
-        "cheesebench: warning: There is no environment variable 'CHEESEBENCH_PROTOCOL'."
+        "cheesebench: warning: CheeseBench reads no environment variable 'CHEESEBENCH_PROTOCOL'."
         " Did you mean 'CHEESEBENCH_PROTOCOLS'?" in said
     )
     assert "ROOM_OF_MINE" not in said, "a script may have variables of its own"

@@ -236,10 +236,10 @@ FOREIGN: dict[str, tuple[dict[str, Callable[[Any], Any]], str]] = {
         },
         "the protocol east is ",
     ),
-    "of": ({"shard": lambda s: {**s, "of": 9}}, "one is of 2 parts, the other of 9"),
+    "of": ({"shard": lambda s: {**s, "of": 9}}, "(part-1) is of 2 parts, shard 2/9"),
     "cells": (
         {"shard": lambda s: {**s, "cells": s["cells"][:1]}},
-        "only one of them has ",
+        "only shard 1/2 (part-1) has ",
     ),
     "settings": (
         {

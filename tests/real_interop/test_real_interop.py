@@ -201,7 +201,7 @@ except Exception as error:
     for part in (
         "Did you mean 'test'?",
         "Did you mean 't_maze'?",
-        "a whole number of at least 0",
+        "a whole number of at least 0, and below 2",
         "Did you mean 'seed'?",
         "'JUMP'",
         "ROTATE_RIGHT",

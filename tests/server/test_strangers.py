@@ -102,7 +102,7 @@ def people(here: Path) -> Iterator[str]:
             process.send_signal(signal.SIGINT)
             said = process.stdout.read()
             assert re.fullmatch(
-                r"Ctrl-C ends it.*\ncheesebench: ended by SIGINT\.\n"
+                r"Ctrl-C stops the server.*\ncheesebench: ended by SIGINT\.\n"
                 r"0 places taken, 0 complete\..*\n",
                 said,
             )

@@ -269,12 +269,12 @@ def test_a_good_model_agent_passes() -> None:
         (
             Impure,
             "prompts are a function of the past",
-            "prompt() called twice returns two prompts",
+            "prompt() called twice returns two different prompts",
         ),
         (
             Twice,
             "prompts are a function of the past",
-            "prompt() called twice returns two prompts",
+            "prompt() called twice returns two different prompts",
         ),
         (
             OddTally,

@@ -361,11 +361,11 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
             "fault: rate limit",
             "the server's Retry-After of 2 s is reported as None",
         ),
-        (keeps, "no caching", "3 equal calls reach the server 1 times"),
+        (keeps, "no caching", "of 3 equal calls, 1 reached the server"),
         (
             one_after_the_other,
             "concurrent calls",
-            "of 32 concurrent calls, 1 are in flight",
+            "32 concurrent calls reach the server only 1 at a time",
         ),
         (
             goes_on_when_cancelled,
@@ -375,12 +375,12 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (
             has_no_seed,
             "parameters",
-            "seed is not sent: send it, or declare Capabilities(seed=False)",
+            "seed is not sent: send the set value, or declare Capabilities(seed=False)",
         ),
         (
             sets_what_is_none,
             "parameters",
-            "sent although None, which leaves it to the server: temperature",
+            "left to the server, is sent: temperature",
         ),
         (
             forgets_the_served_settings,
@@ -509,7 +509,7 @@ def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along()
     but = [name for name in (*RULES, *SERVER_RULES) if name != "concurrent calls"]
     [found] = broken_backend_rules(spec_of(blocks), but=but, patience=0.1)
     assert found.rule == "concurrent calls"
-    assert "blocks the event loop" in found.text or "is not done" in found.text
+    assert "blocks the event loop" in found.text or "has not ended" in found.text
     [found] = broken_backend_rules(spec_of(blocks), but=but)
     assert (
         "the event loop was blocked for" in found.text
@@ -543,7 +543,7 @@ def test_a_constant_is_told_as_one() -> None:
     but = [name for name in (*RULES, *SERVER_RULES) if name != "parameters"]
     [found] = broken_backend_rules(spec_of(sends_the_same_seed), but=but)
     assert (
-        "seed is sent as 0, as a constant: send it, or declare Capabilities(seed=False)"
+        "seed is sent as 0, as a constant: send the set value, or declare Capabilities(seed=False)"
         in found.text
     )
 
