@@ -231,6 +231,9 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
+    for one in names:
+        if one.casefold() == name.casefold():
+            return one
     # A prefix stands for the name that it begins: 'gpt-4' for 'gpt-4-32k', although
     # 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]

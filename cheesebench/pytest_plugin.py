@@ -258,10 +258,18 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
         hint = cheesebench.did_you_mean(
             bare, [option.name for option in OPTIONS]
         ).replace(" '", f" '{LONG if is_long else '--'}")
-        if bare in ("lesion", "lesions"):
-            hint = " A lesion is a control: write '--control blind'."
+        hint = _HINTS.get(bare, hint)
         if is_long or hint:
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")
+
+
+#: Hints for options that we do not have, where a similar name would be a wrong one.
+_HINTS = {
+    **dict.fromkeys(
+        ("lesion", "lesions"), " A lesion is a control: write '--control blind'."
+    ),
+    "max-steps": " The limit of a trial's steps is part of its protocol.",
+}
 
 
 def _session() -> Any:

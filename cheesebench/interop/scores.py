@@ -380,6 +380,11 @@ def _rows(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]:
     elif path.suffix == ".eval":
         yield from _of_inspect(path, cluster, found)
     elif path.suffix == ".csv":
+        if cluster is not None:
+            raise OptionError(
+                f"--cluster {quoted(cluster, 60)}: in a CSV file, items with the same 'subject' are one. Put the "
+                "clusters into this column."
+            )
         yield from _of_csv(path)
     elif path.suffix == ".jsonl":
         with _regular(path) as lines:

@@ -333,6 +333,7 @@ def test_mistakes_are_one_line(
             [two, "--score", "acc", "--cluster", "page", "--value", ".5"],
             "Its fields: passage",
         ),
+        ([good, "--cluster", "page", "--value", ".5"], "--cluster page: in a CSV file"),
         ([good], "Give a second log, or --value"),
         ([good, "--value", "1"], "Give a number between 0 and 1"),
         ([good, good, "--value", ".5"], "not both"),

@@ -293,6 +293,10 @@ def test_options_are_declared_with_the_defaults_that_they_have() -> None:
         ("--cheese-qqqqqq", "There is no option '--cheese-qqqqqq'."),
         ("--modle=random", "There is no option '--modle'. Did you mean '--model'?"),
         (
+            "--max-steps=200",
+            "There is no option '--max-steps'. The limit of a trial's steps is part of its protocol.",
+        ),
+        (
             "--lesion=blind",
             "There is no option '--lesion'. A lesion is a control: write '--control blind'.",
         ),
