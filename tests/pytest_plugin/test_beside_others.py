@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+
 import pytest
 
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
@@ -94,3 +96,35 @@ def test_what_only_shows_tests_asks_no_model(
     assert server.count == 0
     assert not list(project.path.glob("results/*")), "there is no run"
     assert "Exit code" not in result.stdout.str()
+
+
+def test_a_test_that_is_repeated_has_each_property_once_and_fails_as_a_test_does(
+    project: pytest.Pytester,
+) -> None:
+    """Plugins repeat a failed test (pytest-rerunfailures), and tell a failed test from
+    a broken one by AssertionError (Allure).
+    """
+    project.makepyfile(
+        again="""
+        from pathlib import Path
+        from _pytest.runner import runtestprotocol
+        def pytest_runtest_protocol(item, nextitem):
+            runtestprotocol(item, nextitem=nextitem, log=False)
+            runtestprotocol(item, nextitem=nextitem)
+            return True
+        def pytest_exception_interact(call):
+            kind = type(call.excinfo.value)
+            with Path("kinds.txt").open("a") as file:
+                print(kind.__name__, issubclass(kind, AssertionError), file=file)
+        """
+    )
+    project.syspathinsert()
+    given = ("-p", "again", "--model=statue,breaker", "lab", "-k", "east")
+    project.runpytest(*given, "--junitxml=junit.xml")
+    cases = list(ElementTree.parse(project.path / "junit.xml").iter("testcase"))
+    assert len(cases) == 2
+    for case in cases:
+        names = [one.attrib["name"] for one in case.iter("property")]
+        assert len(names) == len({*names}) > 9
+    kinds = (project.path / "kinds.txt").read_text().splitlines()
+    assert {*kinds} == {"VerdictError True", "NotMeasuredError False"}
