@@ -467,7 +467,8 @@ def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
     note is no note.
     """
     begin = text.find("{")
-    if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
+    # In a call's arguments, which some models write as JSON text, quotes are escaped.
+    if begin < 0 or not re.search(r'"actions?\\?"\s*:', text, re.IGNORECASE):
         return None
     if begin and any(map(_answers, _sections(text[:begin]))):
         return None
@@ -482,9 +483,10 @@ def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
 
 
 def _answer_in(data: Any) -> tuple[_Listed, str, bool] | None:
-    for inner in ("arguments", "parameters", "input"):
-        if isinstance(data, dict) and isinstance(data.get(inner), dict):
-            data = data[inner]
+    for inner in ("function", "arguments", "parameters", "input"):
+        if isinstance(data, dict) and inner in data:
+            value = _object_in(data[inner])
+            data = data if value is None else value
     fields = _fields(data)
     if "actions" not in fields:
         return None
@@ -492,6 +494,16 @@ def _answer_in(data: Any) -> tuple[_Listed, str, bool] | None:
     if isinstance(said, list):
         said = "\n".join(one for one in said if isinstance(one, str))
     return _labelled(str(said)), notes.strip() if isinstance(notes, str) else "", False
+
+
+def _object_in(value: Any) -> dict[str, Any] | None:
+    """Return an object, or the object that a JSON text holds, or None."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
 
 
 def _fields(data: Any) -> dict[str, Any]:
