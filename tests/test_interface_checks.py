@@ -4,17 +4,27 @@ plugin, type and remedy.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, Protocol, cast
 
 import pytest
 
 import cheesebench
 from cheesebench import AgentSpec, DocumentModel, StepwiseFamily
 from cheesebench.errors import PluginError
-from cheesebench.interface_checks import checked, misfit
+from cheesebench.interface_checks import (
+    blaming,
+    checked,
+    misfit,
+    rendered,
+    returned,
+    returned_list,
+    shown,
+)
 from cheesebench.interfaces import Agent
 from cheesebench.plugin_manager import BUILT_INS, SUPPLIED, PluginManager, supplied_by
 
@@ -248,3 +258,196 @@ def test_what_is_set_in_the_constructor_counts() -> None:
     )
     assert misfit(free, Agent) == ""
     assert misfit(Mouse(None), Agent) == ""
+
+
+class Named(Protocol):
+    """An interface with attributes."""
+
+    name: str
+    size: int
+
+    @property
+    def place(self) -> int: ...
+
+    async def go(self, there: int) -> None: ...
+    def _own(self) -> None: ...
+
+
+class Whole:
+    name, size, place = "w", 3, 4
+
+    async def go(self, there: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"name": 3}, "whose 'name' is 3, an int. Make it a string."),
+        ({"size": "any"}, ""),
+        (
+            {"go": lambda self, there: None},
+            "whose 'go' is a 'def'. Write 'async def go(self, there)'.",
+        ),
+        ({"go": 3}, "whose 'go' is 3, an int. Write 'async def go(self, there)'."),
+        ({"size": None, "delete": "size"}, "which has no 'size'. Add 'size: int'."),
+        ({"delete": "place"}, "which has no 'place'. Add 'place: ...'."),
+        (
+            {"delete": "place", "plaice": 1},
+            "which has 'plaice', not 'place'. Rename it.",
+        ),
+        ({"delete": "go"}, "which has no 'go'. Add 'async def go(self, there)'."),
+        (
+            {"delete": "go", "_goo": 1},
+            "which has no 'go'. Add 'async def go(self, there)'.",
+        ),
+    ],
+)
+def test_attributes_and_methods_of_an_interface(
+    changes: dict[str, Any], said: str
+) -> None:
+    usual = {name: vars(Whole)[name] for name in ("name", "size", "place", "go")}
+    members = {key: one for key, one in usual.items() if key != changes.get("delete")}
+    members |= {
+        name: value
+        for name, value in changes.items()
+        if name not in ("delete", changes.get("delete"))
+    }
+    thing = type("Thing", (), members)()
+    named = f"the Thing '{thing.name}', " if thing.name == "w" else "a Thing, "
+    assert misfit(thing, Named) == (f"{named}{said}" if said else "")
+
+
+@dataclass
+class Form:
+    """An interface with fields."""
+
+    number: float
+    word: Literal["a", "b"]
+    pair: tuple[int, ...]
+    maybe: str | None
+    call: Callable[[int, str], None] | None
+    anything: Any
+
+
+def form(**changes: Any) -> SimpleNamespace:
+    usual = {
+        "number": 1, "word": "a", "pair": [1, 2], "maybe": None, "call": lambda number, word: None, "anything": object(),
+    }  # fmt: skip
+    return SimpleNamespace(**(usual | changes))
+
+
+async def waits(number: int, word: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"number": "1"}, "whose 'number' is '1', a str. Make it a number."),
+        ({"word": "c"}, "whose 'word' is 'c', a str. Make it 'a' or 'b'."),
+        ({"pair": "ab"}, "whose 'pair' is 'ab', a str. Make it a tuple."),
+        ({"pair": 3}, "whose 'pair' is 3, an int. Make it a tuple."),
+        ({"maybe": "x", "call": None}, ""),
+        ({"maybe": 3}, "whose 'maybe' is 3, an int. Make it "),
+        ({"call": 3}, "whose 'call' is 3, an int. Make it "),
+        ({"call": waits}, "whose 'call' is an 'async def'. Write 'def'."),
+        (
+            {"call": lambda one: None},
+            "whose 'call' takes (one), but is called with (int, str). Change its parameters.",
+        ),
+        ({"call": print}, ""),
+        ({"call": max}, ""),
+    ],
+)
+def test_fields_of_an_interface(changes: dict[str, Any], said: str) -> None:
+    found = misfit(form(**changes), Form)
+    assert found.startswith(f"a SimpleNamespace, {said}" if said else "")
+    assert bool(found) is bool(said)
+
+
+def test_things_that_are_not_even_objects() -> None:
+    async def never() -> None: ...
+
+    assert misfit(never(), Agent) == "a coroutine. Write 'def', not 'async def'."
+    assert misfit(Form, Form) == "the class Form. Return a Form(...)."
+    assert misfit([1], Form) == "[1], a list. Return a Form."
+    assert (
+        misfit("x" * 99, os.PathLike)
+        == f"'{'x' * 56}..., a str. Return a pathlib.Path."
+    )
+    assert (
+        misfit(object(), os.PathLike)
+        == "an object, which is not a pathlib.Path. Return a pathlib.Path."
+    )
+    assert misfit(Path("x"), os.PathLike) == ""
+    assert (
+        misfit(SimpleNamespace(), Form)
+        == "a SimpleNamespace, which has no 'number'. Return a Form."
+    )
+
+
+class Rude:
+    def __repr__(self) -> str:
+        raise ValueError
+
+
+def test_values_are_shown_with_their_type() -> None:
+    assert [shown(one) for one in (None, 3, "a", Rude())] == [
+        "None",
+        "3, an int",
+        "'a', a str",
+        "a Rude",
+    ]
+
+
+def test_what_a_plugin_raises_is_blamed_on_it() -> None:
+    def blamed(error: BaseException) -> str:
+        with pytest.raises(BaseException) as caught, blaming("The view 'v': render"):  # noqa: PT011
+            raise error
+        return f"{type(caught.value).__name__}: {caught.value}"
+
+    raised = "PluginError: The view 'v': render raises ValueError: bad (test_interface"
+    assert blamed(ValueError("bad")).startswith(raised)
+    assert blamed(SystemExit("out")).endswith("Fix it, or remove the plugin.")
+    assert blamed(PluginError("mine")) == "PluginError: mine"
+    assert blamed(KeyboardInterrupt()) == "KeyboardInterrupt: "
+
+
+def test_results_have_the_type_that_was_asked_for() -> None:
+    assert returned(3, int, "It") == 3
+    assert returned_list((1, 2), int, "It") == [1, 2]
+    for call, said in (
+        (lambda: returned("x", int, "It"), "It returned 'x', a str. Return an int."),
+        (
+            lambda: returned_list("x", str, "It"),
+            "It returned 'x', a str. Return a list of str objects.",
+        ),
+        (
+            lambda: returned_list(3, int, "It"),
+            "It returned 3, an int. Return a list of int objects.",
+        ),
+        (
+            lambda: returned_list([1, "x"], int, "It"),
+            "It returned a list with 'x', a str. Return a list of int objects.",
+        ),
+    ):
+        with pytest.raises(PluginError) as caught:
+            call()
+        assert str(caught.value) == said
+
+
+def test_a_view_draws_text() -> None:
+    class Blank:
+        name = "blank"
+
+        def render(self, scene: object, column: int, row: int, heading: int) -> object:
+            return scene and f"{scene} {column} {row} {heading}"
+
+    view, scene, nothing = (cast("Any", one) for one in (Blank(), "scene", 0))
+    assert rendered(view, scene, 1, 2, 90) == "scene 1 2 90"
+    with pytest.raises(
+        PluginError,
+        match=r"The view 'blank' has drawn 0. Its render must return a string.",
+    ):
+        rendered(view, nothing, 1, 2, 90)
