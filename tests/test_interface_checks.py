@@ -409,7 +409,7 @@ def test_what_a_plugin_raises_is_blamed_on_it() -> None:
 
     raised = "PluginError: The view 'v': render raises ValueError: bad (test_interface"
     assert blamed(ValueError("bad")).startswith(raised)
-    assert blamed(SystemExit("out")).endswith("Fix it, or remove the plugin.")
+    assert "raises SystemExit: out (" in blamed(SystemExit("out"))
     assert blamed(PluginError("mine")) == "PluginError: mine"
     assert blamed(KeyboardInterrupt()) == "KeyboardInterrupt: "
 
