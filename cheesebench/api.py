@@ -260,7 +260,7 @@ class PlayedTrial:
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, TrialReporter):
             raise PluginError(
-                "The plugin that registers the report format 'html' has no player."
+                "The plugin that registers the report format 'html' has no player. Remove that plugin."
             )
         with RunLog.open_read_only(self._path) as log:
             return reporter.render_trial(

@@ -248,7 +248,7 @@ def figures(
     reporter = plugins.reporter("figures")
     if not isinstance(reporter, FigureReporter):
         raise OptionError(
-            "The plugin that registers the report format 'figures' draws no figures."
+            "The plugin that registers the report format 'figures' draws no figures. Remove that plugin."
         )
     formats = api.names_of(formats)
     _check_drawing(formats, width, dpi)
@@ -330,7 +330,7 @@ class Runs:
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, RunsReporter):
             raise OptionError(
-                "The plugin that registers the report format 'html' shows only one run."
+                "The plugin that registers the report format 'html' shows only one run. Remove that plugin."
             )
         with self._logs() as logs:
             page = reporter.render_runs(self.summary, logs, self._plugins)

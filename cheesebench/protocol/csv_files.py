@@ -514,7 +514,7 @@ def _how_to_name(
 #: The cells of a row in words, by the columns of the file. Remedies contain them.
 SAID = {
     COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
-    MEASURED: "the animal, the session (from 1) and its value, a number",
+    MEASURED: "the animal, the session (from 1) and the value, a number",
 }
 
 

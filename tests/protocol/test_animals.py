@@ -350,7 +350,7 @@ def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> Non
         (
             "animal,session,value\nm,0,2\n",
             "2:2",
-            "Write the animal, the session (from 1) and its value, a number.",
+            "Write the animal, the session (from 1) and the value, a number.",
         ),
         (
             "animal,session,value\nm,1,2\nm,1,3\n",
