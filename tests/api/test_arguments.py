@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import cheesebench
-from cheesebench import arguments, options
+from cheesebench import AgentSpec, OptionError, arguments, options
+from cheesebench.arguments import in_python, named
 from tests.pytest_plugin.conftest import corridor
 
 #: Functions are called as a stranger to types would.
@@ -133,3 +134,144 @@ def test_every_option_is_read_by_what_it_takes() -> None:
     assert taken["history"].read(np.int64(3)) == "3"
     assert taken["max_tokens"].read(1e6) == 1_000_000
     assert taken["max_cost"].read(np.float32(0.5)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("said", "python"),
+    [
+        ("--subjects 0: too few", "subjects=0: too few"),
+        ("add --subjects", "add subjects="),
+        ("--subjects and --seed", "subjects= and seed="),
+        ("--design cohort", "design='cohort'"),
+        ("--design smoke, or", "design='smoke', or"),
+        ("--history 3-7.", "history='3-7'."),
+        ("--max-cost 1.5", "max_cost=1.5"),
+        ("--max-cost 1e-3", "max_cost=1e-3"),
+        ("--model NAME", "models=NAME"),
+        ("--models FILE", "models_file=FILE"),
+        ("--first-model a and --second-model b", "models='a' and models='b'"),
+        ("give --first-model and --second-model", "give models=(FIRST, SECOND)"),
+        ("--exit-zero ignores", "exit_zero=True ignores"),
+        ("--ask is", "ask=True is"),
+        ("--agent-option seed=1", "agent_option={'seed': 1}"),
+        ("--agent-option a=b", "agent_option={'a': 'b'}"),
+        ("--agent-option nothing", "agent_option='nothing'"),
+        ("--cheese-seed 4", "seed=4"),
+        ("--run-id 7", "run_id='7'"),
+        ("--view [a", "view=[a"),
+        ("--format=csv", "formats='csv'"),
+        ("--part cues", "parts='cues'"),
+        ("--unknown x", "--unknown x"),
+        ("pytest --model a --seed 3, then", "pytest --model a --seed 3, then"),
+        ("pytest --resume r-1.", "cheesebench.run(..., resume='r-1')."),
+        ("'cheesebench models' has it", "cheesebench.catalogue('models') has it"),
+        ("x--seed 3", "x--seed 3"),
+    ],
+)
+def test_messages_have_arguments_in_place_of_options(said: str, python: str) -> None:
+    assert in_python(said) == python
+
+
+def test_an_error_keeps_what_was_typed_for_commands() -> None:
+    for text, python in (("--seed -1: no", "seed=-1: no"), ("plain", "plain")):
+        with pytest.raises(OptionError) as caught, named():
+            raise OptionError(text)
+        assert (str(caught.value), caught.value.typed) == (python, text)
+        assert caught.value.of_command == text
+        with pytest.raises(OptionError) as again, named():
+            raise caught.value
+        assert str(again.value) == python
+
+
+MADE: Any = None
+SPEC = AgentSpec("mine", MADE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "found"),
+    [
+        (arguments.TEXT, "a", "a"), (arguments.TEXT, Path("a"), "a"), (arguments.TEXT, b"a", None), (arguments.TEXT, 3, None),
+        (arguments.PATH, Path("a"), Path("a")), (arguments.NAMES, "a", "a"), (arguments.NAMES, ("a", "b"), ["a", "b"]),
+        (arguments.NAMES, [3], None), (arguments.NAMES, [], []), (arguments.SOME, [], None), (arguments.SOME, "a", "a"),
+        (arguments.WHOLE, 3, 3), (arguments.WHOLE, 1e6, 10**6), (arguments.WHOLE, 1.5, None), (arguments.WHOLE, True, None),
+        (arguments.WHOLE, "3", None), (arguments.NUMBER, 3, 3.0), (arguments.NUMBER, "3", None), (arguments.NUMBER, False, None),
+        (arguments.WORD, "3-7", "3-7"), (arguments.WORD, 3, "3"), (arguments.WORD, 3.5, None), (arguments.TRUTH, 1, True),
+        (arguments.TRUTH, 2, None), (arguments.TRUTH, False, False), (arguments.MODELS, ("a", None), ("a", None)),
+        (arguments.MODELS, (None, "b"), (None, "b")), (arguments.MODELS, "ab", None), (arguments.MODELS, ("a",), None),
+        (arguments.SCORES, "a", "a"), (arguments.SCORES, [1.0], [1.0]), (arguments.SCORES, b"a", None),
+        (arguments.SCORES, {}, None),
+        (arguments.SCORES, 3, None), (arguments.LIMITS, (0, 1), (0.0, 1.0)), (arguments.LIMITS, "01", None),
+        (arguments.OBJECTS, SPEC, (SPEC,)), (arguments.OBJECTS, [SPEC], (SPEC,)), (arguments.OBJECTS, "a", None),
+        (arguments.OBJECTS, {}, None), (arguments.CALLED, print, print), (arguments.CALLED, 3, None),
+        (arguments.PROGRESS, print, print), (arguments.PROGRESS, True, True), (arguments.PROGRESS, "x", None),
+    ],
+)  # fmt: skip
+def test_a_kind_takes_some_values_and_no_others(
+    kind: arguments.Kind, value: Any, found: Any
+) -> None:
+    if found is not None:
+        read = arguments.read("x", kind, value)
+        assert (read, type(read)) == (found, type(found))
+        return
+    with pytest.raises(OptionError) as caught:
+        arguments.read("x", kind, value)
+    assert str(caught.value) == f"x={value!r}: expected {kind.wanted}."
+
+
+def test_a_wrong_value_is_named_in_brief() -> None:
+    class Table:
+        rows: ClassVar[list[int]] = []
+
+    for value, said in (
+        (
+            SPEC,
+            "x=AgentSpec('mine', ...): expected text. Give its name, 'mine', and plugins=[SPEC].",
+        ),
+        (np.zeros(3), "x=<ndarray>: expected text."),
+        (
+            Table(),
+            "x=<Table>: expected text. This is a table: to draw it, use its frame().",
+        ),
+    ):
+        with pytest.raises(OptionError) as caught:
+            arguments.read("x", arguments.TEXT, value)
+        assert str(caught.value) == said
+
+
+def test_a_function_reads_its_arguments_by_name() -> None:
+    @arguments.checked(odd=arguments.WHOLE)
+    def function(odd: Any, seed: Any = None, models: Any = (), **options: Any) -> Any:
+        return odd, seed, models, options
+
+    called: Any = function
+    assert function(3.0, models=("a",), more="x") == (3, None, ["a"], {"more": "x"})
+    assert function(odd=2) == (2, None, (), {})
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: called("x"), "odd='x': expected a whole number."),
+        (lambda: called(1, seed="x"), "seed='x': expected a whole number."),
+        (
+            lambda: called(),
+            "missing a required argument: 'odd'. See help(cheesebench.",
+        ),
+        (lambda: called(1, 2, 3, 4), "too many positional arguments. See help("),
+    ]
+    for call, said in calls:
+        with pytest.raises(OptionError) as caught:
+            call()
+        assert said in str(caught.value)
+
+    @arguments.checked()
+    def strict(models: Any, protocols: Any = ()) -> Any:
+        return models, protocols
+
+    for given, said in (
+        ({"model": "a"}, "Give models= instead."),
+        ({"modls": "a"}, "Did you mean 'models'?"),
+        ({"first_model": "a"}, "Give models=(FIRST, SECOND) instead."),
+        ({"models": "a", "part": "x"}, "See help(cheesebench."),
+    ):
+        with pytest.raises(OptionError) as caught:
+            strict(**given)
+        assert said in str(caught.value)
+    with pytest.raises(OptionError, match=r"protocols=\(\): expected a name"):
+        strict("a", ())
