@@ -403,6 +403,6 @@ def test_what_has_no_state_cannot_be_forgotten() -> None:
     one.agent.random = (number for number in [1])
     with pytest.raises(
         OptionError,
-        match=r"so it cannot return to the beginning of a trial. Use memoryless",
+        match=r"so it cannot return to the beginning of a trial. Use --control memoryless",
     ):
         one.begin_trial(life_in("a"), 0, "x")

@@ -452,13 +452,11 @@ def test_a_resumed_shard_stays_its_part(project: pytest.Pytester, shards: Any) -
 def test_a_baseline_is_checked_against_all_shards(
     project: pytest.Pytester, shards: Any
 ) -> None:
-    """The number of tests in a comparison decides when a cell stops, so it must not
-    depend on the parts.
-    """
+    """What a run compares does not depend on the parts that it was run in."""
     given = (
         "--model=walker",
         "--protocols=lab",
-        "--design=sequential",
+        "--design=cohort",
         "--subjects=10",
         "-q",
     )
