@@ -343,9 +343,7 @@ def test_a_control_claims_nothing_and_runs_all_its_subjects(
     assert lesion_of(fixed) == Lesion.parse("blind")
     assert lesion_of(found) == lesion_of(plan) == INTACT
     for agent, who in (("", "random"), ("other", "other")):
-        with pytest.raises(
-            UnsuitableError, match=f"and '{who}' has no history to leave out"
-        ):
+        with pytest.raises(UnsuitableError, match=f"'{who}'"):
             control_cell(
                 dataclasses.replace(plan, settings={"history": 1}, agent=agent),
                 "no-memory",
@@ -411,7 +409,7 @@ def test_a_subject_is_yoked_to_the_next_one_of_the_nearest_cell(
             )
             assert yokes(subject) == Yoke(0, other, trials)
     for changes, said in (
-        ({"protocol": "other"}, "has no plain cell of other to yoke to (only little). Yoke to a run of this protocol."),
+        ({"protocol": "other"}, "(only little). Yoke to a run"),
         ({"sha256": "f" * 64}, "was made with another version of little ("),
     ):  # fmt: skip
         with pytest.raises(RunLogError) as caught:
@@ -419,9 +417,7 @@ def test_a_subject_is_yoked_to_the_next_one_of_the_nearest_cell(
         assert said in str(caught.value)
     alone = plain_plan(here_maze, subjects=1)
     run(tmp_path, "alone", {alone: here_maze}).close()
-    with pytest.raises(
-        RunLogError, match=r"has only one subject. Yoke to a run with two or more"
-    ):
+    with pytest.raises(RunLogError, match=r"Yoke to a run with two or more"):
         yokes_of(control_cell(plan, "yoked:alone"), tmp_path)
     with RunLog.create(
         tmp_path, "begun", {plan: here_maze}.items(), options={"seed": 0}

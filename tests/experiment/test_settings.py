@@ -127,7 +127,7 @@ HERE = ["http://127.0.0.1:9"]
         ({"prompt": "minimal"}, "--prompt applies only to language models, not to random. Remove it."),
         ({"temperature": [0.5]}, "--temperature applies only to language models, not to random."),
         ({**TINY, "temperature": ["none", 0.5]}, "--temperature none: give 'none' alone, without other temperatures."),
-        ({**TINY, "agent_option": ["x"]}, "--agent-option x: expected NAME=VALUE, for example seed=1."),
+        ({**TINY, "agent_option": ["x"]}, "--agent-option x: expected NAME=VALUE"),
         ({**TINY, "backend_option": [" =1"]}, "--backend-option  =1: expected NAME=VALUE"),
         ({**TINY, "executor_option": ["a=1"]}, "--executor-option a: the executor 'local' has no such option. It has none."),
         ({"executor": "treads"}, "There is no executor 'treads'. Did you mean 'threads'?"),

