@@ -52,7 +52,8 @@ THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
 #: Maximum number of sign flips. Up to 13 pairs, all flips are tried. For more pairs,
-#: this number of flips is drawn.
+#: this number of flips is drawn, unless the differences all have one size: then the
+#: number of plus signs is binomial.
 MOST_FLIPS = 9999
 #: Signs are drawn at random for the largest differences, up to this number of them. A
 #: normal draw approximates the sum of the others.
@@ -346,7 +347,12 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
     is at least as far from zero as ``reached``.
     """
     import numpy as np
+    from scipy.special import bdtrc
 
+    if sizes[0] - sizes[-1] < 1e-12:
+        count = len(sizes)
+        pluses = math.ceil((count + reached / sizes[0]) / 2)
+        return float(min(1.0, 2 * bdtrc(pluses - 1, count, 0.5)))
     if 2 ** len(sizes) <= MOST_FLIPS:
         every = np.array(list(product((-1.0, 1.0), repeat=len(sizes))))
         return float((np.abs(every @ sizes) >= reached).mean())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from cheesebench.errors import ComparisonError
 from cheesebench.records import Measured
@@ -306,6 +307,16 @@ def test_errors_of_twenty_pairs(lost: float) -> None:
     else:
         assert worse <= 16
         assert cleared > 180
+
+
+@given(st.integers(0, 2000), st.integers(0, 2000), st.integers(2, 9))
+def test_differences_of_one_size_have_an_exact_p_value(
+    gains: int, losses: int, ties: int
+) -> None:
+    """It is McNemar's: the number of gains is binomial."""
+    differences = [0.5] * gains + [-0.5] * losses + [0.0] * ties
+    exact = binomtest(gains, gains + losses).pvalue if gains + losses else 1.0
+    assert compare_differences([differences], seed=0).p_value == pytest.approx(exact)
 
 
 @settings(max_examples=30)
