@@ -519,14 +519,22 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        said = "; ".join([*self._gates(), *self._broken()]) or "no cell was run"
+        parts = [*self._gates(), *self._controls(), *self._broken()]
+        said = "; ".join(parts) or "no cell was run"
         return printable(f"<Run {self.id}: {said}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook, and the next step if trials were lost."""
         shown = self._plugins.reporter("matrix").render(self.summary)
         lost = any(one.has_failed_trials for one in self.summary.cells)
-        return f"{shown}\n{self._next_step()}\n" if lost else shown
+        below = [*self._controls(), *([self._next_step()] if lost else [])]
+        return "\n".join([shown, *(f"{one}\n" for one in below)]) if below else shown
+
+    def _controls(self) -> list[str]:
+        """Return where the controls are, which the matrix does not show."""
+        names = dict.fromkeys(one.plan.control for one in self.summary.cells)
+        said = ", ".join(filter(None, names))
+        return [f"run.verdicts() has the controls, too ({said})"] if said else []
 
     def _broken(self) -> list[str]:
         """Return the cells that are an ERROR, or in which trials failed for technical

@@ -87,7 +87,9 @@ class Tabular:
     def _rows_shown(self) -> list[dict[str, object]]:
         rows = self.rows()
         empty = {
-            name for name in self.optional if all(row.get(name) is None for row in rows)
+            name
+            for name in self.optional
+            if all(row.get(name) in (None, "") for row in rows)
         }
         return [
             {name: value for name, value in row.items() if name not in empty}

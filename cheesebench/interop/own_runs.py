@@ -15,6 +15,7 @@ from cheesebench.baselines import compare_files, replay_counted
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
 from cheesebench.interop import answers
+from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.summaries import summarise_log
 
@@ -50,10 +51,18 @@ def judge_runs(
     if len(runs) == 1 and not any(models):
         with RunLog.open_read_only(runs[0]) as log:
             cells = summarise_log(log).cells
-        named = ((cell, f"{cell.plan.label} ({cell.plan.model})") for cell in cells)
+        several = len({cell.plan.view for cell in cells}) > 1
+        named = ((cell, _name(cell.plan, several)) for cell in cells)
         return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
     found = compare_files(*runs, models=models, tell=said.append)
     return list(_compared(found)), [*found.told, *said]
+
+
+def _name(plan: CellPlan, in_view: bool) -> str:
+    """Return the name of a cell, which no other cell of its run has."""
+    variant = "" if plan.variant.condition else str(plan.variant)
+    where = filter(None, (plan.model, plan.view if in_view else "", variant))
+    return f"{plan.label} ({', '.join(where)})"
 
 
 def _instead(given: Any, models: tuple[str | None, str | None]) -> str:

@@ -156,6 +156,10 @@ class Scores:
     """Which of the columns subject and item a data frame has. Empty for a list, and
     None for a file.
     """
+    unit: str = ""
+    """The column or field whose values are the subjects, in words, or "" for the
+    columns of a file.
+    """
 
     def model_of(self, task: str) -> str | None:
         """Return the name of the model, if the log has it."""
@@ -222,6 +226,7 @@ def _rows_of(
     given: Any, score: str | None, cluster: str | None, found: Scores
 ) -> Iterator[Row]:
     if isinstance(given, str | PathLike):
+        found.unit = "" if cluster is None else f"field '{cluster}'"
         return _rows(Path(given), cluster, found)
     return _held(given, score, cluster, found)
 
@@ -491,6 +496,8 @@ def _held(
             f"--cluster {cluster}: a list has no columns. Give a data frame."
         )
     found.keys = tuple(one for one in ("subject", "item") if one in columns)
+    if "subject" in columns:
+        found.unit = f"column '{cluster or 'subject'}'"
     scores = _without_na(columns["score"])
     places = [(found.path, number) for number in range(len(scores))]
     named = {

@@ -186,8 +186,6 @@ def verdict(
     Raise CheeseBenchError for scores or runs that cannot be read or paired. The message
     names a remedy.
     """
-    if second is not None and value is not None:
-        raise OptionError("Give either a second log or a value, not both.")
     low, high = limits
     if not -math.inf < low < high < math.inf:
         raise OptionError(
@@ -195,6 +193,8 @@ def verdict(
         )
 
     first, second, models = _of_models(first, second, models)
+    if second is not None and value is not None:
+        raise OptionError("Give either a second log (or model) or a value, not both.")
     own_runs = judge_runs(first, second, value, Path(results), models)
     if own_runs is not None:
         tasks, notes = own_runs
@@ -235,7 +235,7 @@ def _of_models(
     """Return data frames with only the rows of these models, which may be two of one
     frame. Anything else is returned as it is.
     """
-    if not any(models) or "model" not in getattr(first, "columns", ()):
+    if not any(models) or not _has_models(first):
         return first, second, models
     frames = [first] if second is None and models[1] is None else [first, second]
     rows = [
@@ -245,15 +245,20 @@ def _of_models(
     return rows[0], rows[1] if len(rows) > 1 else None, (None, None)
 
 
+def _has_models(frame: Any) -> bool:
+    columns = getattr(frame, "columns", ())
+    return "model" in getattr(frame, "column_names", columns)
+
+
 def _rows_of_model(frame: Any, model: str | None) -> Any:
     if model is None:
         return frame
-    names: Any = (
-        frame["model"].astype(str) if "model" in getattr(frame, "columns", ()) else ()
-    )
-    if model not in [*names]:
+    names = [*map(str, frame["model"])] if _has_models(frame) else []
+    if model not in names:
         raise UnknownNameError("model in the data frame called", model, {*names})
-    return frame[(names == model).to_numpy()]
+    mask = [name == model for name in names]
+    # In pandas, ``filter`` selects labels; in polars and pyarrow, rows.
+    return frame.loc[mask] if hasattr(frame, "loc") else frame.filter(mask)
 
 
 def _own(scores: Scores) -> ScoreVerdict:
@@ -299,7 +304,7 @@ class _Units(NamedTuple):
 
     @property
     def of(self) -> str:
-        return " of 100" if self.is_share else ""
+        return " %" if self.is_share else ""
 
 
 def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
@@ -326,7 +331,7 @@ def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
             )
             for one, p, p_seen in zip(pairs, adjusted, of_seen, strict=True)
         ),
-        notes=tuple(_notes(first, second)),
+        notes=tuple(dict.fromkeys(_notes(first, second))),
     )
 
 
@@ -484,7 +489,7 @@ class _Pairs:
         )
         gap = units.gap_said(rate - against) + " points" * units.is_share
         reason = (
-            f"{units.said(rate)} against {units.said(against)}{units.of}, {gap}{between}; "
+            f"{units.said(rate)}{units.of} against {units.said(against)}{units.of}, {gap}{between}; "
             f"p = {number(p)} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
         )
         if self.imagined:
@@ -603,8 +608,15 @@ def _notes(first: Scores, second: Scores) -> Iterator[str]:
 
 
 def _told(scores: Scores) -> Iterator[str]:
-    """Yield notes on missing scores, and on items with several scores."""
+    """Yield notes on subjects of several items, on missing scores, and on items with
+    several scores.
+    """
     for name, items in scores.tasks.items():
+        subjects = len({subject for subject, _ in items.index})
+        if scores.unit and subjects < len(items.index):
+            yield (
+                f"{name}: {plural(len(items.index), 'item')} in {plural(subjects, 'subject')} ({scores.unit})."
+            )
         if missing := items.missing:
             yield (
                 f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
@@ -639,8 +651,9 @@ def _judged(
         answer = "PASS" if more else "FAIL"
     grew = f"evidence for '{'more' if more else 'less'}' is"
     reason = (
-        f"{units.said(rate)}{units.of} (95 % {units.said(bottom)} to {units.said(top)}) against {units.said(bar)}; {grew} "
-        f"{odds(math.exp(min(largest, 100)))} ({odds(goal)} decides), {plural(count, 'subject')}."
+        f"{units.said(rate)}{units.of} (95 % {units.said(bottom)} to {units.said(top)}{units.of}) against "
+        f"{units.said(bar)}{units.of}; {grew} {odds(math.exp(min(largest, 100)))} ({odds(goal)} decides), "
+        f"{plural(count, 'subject')}."
     )
     reason += _caveat(answer, count, bottom <= bar <= top)
     if answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):

@@ -586,6 +586,7 @@ class Leaderboard(tables.Brief):
 class RunSummary(tables.Tabular):
     """The results of a whole run: the input of reporters."""
 
+    optional = frozenset({"variant"})
     manifest: Mapping[str, object]
     cells: tuple[CellResult, ...]
     models: tuple[ModelSummary, ...] = ()
@@ -619,6 +620,7 @@ class RunSummary(tables.Tabular):
                 "model": cell.plan.model,
                 "protocol": cell.plan.label,
                 "view": cell.plan.view,
+                "variant": str(cell.plan.variant),
                 "verdict": cell.verdict.value,
                 "rate": cell.rate if cell.judged is None else cell.judged.mean,
                 "reference": cell.plan.reference and cell.plan.reference.value,

@@ -451,6 +451,24 @@ def test_every_option_of_a_run_can_be_given() -> None:
     }
 
 
+def test_the_rows_of_a_control_can_be_told_from_the_plain_ones(tmp_path: Path) -> None:
+    found = cheesebench.run(
+        "random",
+        "t_maze",
+        control="memoryless",
+        results=tmp_path,
+        **FEW | {"subjects": 2},
+    )
+    tasks = [one.task for one in cheesebench.verdict(found).tasks]
+    assert tasks == ["t_maze (random)", "t_maze (random, control=memoryless)"]
+    variants = ["", "control=memoryless"]
+    assert [*found.summary.frame()["variant"]] == variants
+    assert "control=memoryless" in repr(found.summary)
+    said = "run.verdicts() has the controls, too (memoryless)"
+    assert said in repr(found)
+    assert said in found._repr_markdown_()
+
+
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
     async def cut() -> None:
         task = asyncio.create_task(

@@ -11,6 +11,7 @@ import random
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -561,10 +562,51 @@ def test_two_models_of_one_data_frame_are_named() -> None:
         both, models=("A", None), value=0.5, score="accuracy"
     ).tasks
     assert (alone.answer, alone.subjects) == ("PASS", 20)
+    with pytest.raises(cheesebench.OptionError, match="or a value, not both"):
+        cheesebench.verdict(both, models=("A", "B"), value=0.9, score="accuracy")
     with pytest.raises(cheesebench.UnknownNameError, match="Known: A, B"):
         cheesebench.verdict(both, models=("A", "C"), score="accuracy")
     with pytest.raises(cheesebench.OptionError, match=r"models=\(FIRST, SECOND\)"):
         cheesebench.verdict(both, value=0.5, score="accuracy")
+
+
+class _Polars:
+    """What ``verdict`` uses of a data frame of polars, which no test needs."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self._columns, self.columns = columns, [*columns]
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]
+
+    def __len__(self) -> int:
+        return len(self[self.columns[0]])
+
+    def filter(self, mask: list[bool]) -> _Polars:
+        return _Polars(
+            {name: [*compress(own, mask)] for name, own in self._columns.items()}
+        )
+
+
+def test_two_models_of_a_frame_of_polars_are_compared() -> None:
+    items = [*range(20)] * 2
+    scores = [*np.linspace(0.6, 1, 20), *[0.2] * 20]
+    columns = {"item": items, "model": ["A"] * 20 + ["B"] * 20, "score": scores}
+    given: Any = _Polars(columns)
+    [found] = cheesebench.verdict(given, models=("A", "B")).tasks
+    assert (found.answer, found.model, found.other_model) == ("better", "A", "B")
+
+
+def test_subjects_of_several_items_are_told() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"subject": [*"abcd"] * 50, "score": [1.0, 0.0] * 100})
+    said = "all items: 200 items in 4 subjects (column '{}')."
+    assert cheesebench.verdict(frame, value=0.5).told == (said.format("subject"),)
+    topics = frame.rename(columns={"subject": "topic"})
+    other = topics.assign(score=0.5)
+    for second, value in ((None, 0.5), (other, None)):
+        found = cheesebench.verdict(topics, second, value=value, cluster="topic")
+        assert found.told == (said.format("topic"),)
 
 
 def test_a_cluster_of_a_data_frame_is_a_subject_or_is_told() -> None:
@@ -665,7 +707,8 @@ def test_frames_are_judged_by_model_index_and_repeats() -> None:
     flat = cheesebench.verdict(frame, value=0.4)
     assert cheesebench.verdict(frame.set_index("subject"), value=0.4) == flat
     assert cheesebench.verdict(frame.set_index("subject").score, value=0.4) == flat
-    assert (flat.tasks[0].subjects, flat.notes) == (20, ())
+    assert flat.notes == ("all items: 40 items in 20 subjects (column 'subject').",)
+    assert flat.tasks[0].subjects == 20
     means = frame.groupby("subject").score.mean()
     backwards = (means.sort_index(ascending=False) / 2).rename("half")
     [paired] = cheesebench.verdict(means, backwards).tasks

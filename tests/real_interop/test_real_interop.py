@@ -342,7 +342,7 @@ def test_every_protocol_is_a_task_of_inspect(tools: Path, tmp_path: Path) -> Non
     said = run(
         tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "unable"
     ).stdout
-    assert said.startswith("better: things: 66.7 against 33.3 of 100")
+    assert said.startswith("better: things: 66.7 % against 33.3 %")
     same = run(
         tools / "cheesebench", "verdict", tmp_path / "able", tmp_path / "able"
     ).stdout
