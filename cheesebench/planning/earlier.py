@@ -74,7 +74,8 @@ class EarlierRuns:
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
         """Return the cost of one subject of this cell in the latest run of the same
-        cell with the same settings, or None if there is no such run.
+        cell with the same settings that has at least half of the trials, or None if
+        there is no such run.
 
         Trials that the run does not have are assumed to cost as much as its last trial.
         The keys are the fields of ``planning.Spent``, and ``longest`` for the tokens of
@@ -83,7 +84,9 @@ class EarlierRuns:
         for log in self._logs():
             with closing(log):
                 for other in log.plans():
-                    if _same(plan, other) and (trials := _by_trial(log, other)):
+                    trials = _by_trial(log, other) if _same(plan, other) else []
+                    # First prompts are the shortest: a few first trials say little.
+                    if 2 * len(trials) >= plan.trials:
                         return _subject_of(trials, plan.trials, _side_by_side(log))
         return None
 

@@ -56,10 +56,12 @@ def test_a_subject_costs_what_it_did_before(plan: CellPlan, here: Path) -> None:
     }  # fmt: skip
     assert found["calls"] == 10
     # The trials that it did not have cost what the last one did: 3 calls each.
-    longer = EarlierRuns(here / "results").subject(replace(plan, trials=9))
+    longer = EarlierRuns(here / "results").subject(replace(plan, trials=8))
     assert longer is not None
-    assert (longer["calls"], longer["longest"]) == (25, found["longest"])
-    assert longer["prompt"] == sum(prompts) + 5 * sum(prompts[-3:])
+    assert (longer["calls"], longer["longest"]) == (22, found["longest"])
+    assert longer["prompt"] == sum(prompts) + 4 * sum(prompts[-3:])
+    # The short prompts of a few first trials say little of the others.
+    assert EarlierRuns(here / "results").subject(replace(plan, trials=9)) is None
 
 
 @pytest.mark.parametrize(
