@@ -76,7 +76,7 @@ def test_the_example_of_a_view_works() -> None:
     (failure,) = report.failures
     assert failure.rule == "cues, beneath"
     assert (
-        "same without these cues: landmark SE, landmark SW. A subject hides"
+        "same without these cues: landmark SE, landmark SW. If a subject hides"
         in failure.text
     )
 

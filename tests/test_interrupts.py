@@ -11,6 +11,7 @@ from os import getpid, kill
 import pytest
 
 from cheesebench import interrupts
+from tests.signals import reset_signals
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +119,7 @@ def test_the_code_of_a_command_is_that_of_shells(
 SCRIPT = """
 import os, signal
 from cheesebench import interrupts
+from tests.signals import reset_signals
 def send(name="TERM"): os.kill(os.getpid(), getattr(signal, "SIG" + name))
 """
 
@@ -143,5 +145,7 @@ def test_a_process_ends_with_its_code_and_last_words(
     code: str, ended: int, said: str
 ) -> None:
     words = [sys.executable, "-c", SCRIPT + code]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        words, capture_output=True, text=True, check=False, preexec_fn=reset_signals
+    )
     assert (found.returncode, found.stderr) == (ended, said)

@@ -59,7 +59,10 @@ def test_pictures_are_written_to_a_file_at_every_step(run: Run, here: Path) -> N
     ("options", "message"),
     [
         (["--view", "topdown_2d"], "a terminal cannot show. Give --output FILE.png"),
-        (["--output", "now.png"], "'ascii_2d' is text, so there is no image to write."),
+        (
+            ["--output", "now.png"],
+            "'ascii_2d' draws text, so there is no image to write.",
+        ),
     ],
 )
 def test_pictures_and_files_belong_together(

@@ -356,6 +356,6 @@ def test_the_command_writes_the_file_and_prints_its_hash(
     assert main(["test", path]) == 0
     capsys.readouterr()
     assert main(["twin", "t_maze", "--seed", "short", "--output", str(tmp_path)]) == 2
-    assert "--seed has 5 characters. Give 12 or more." in capsys.readouterr().err
+    assert "--seed has 5 characters. Give at least 12." in capsys.readouterr().err
     assert main(["twin", "t_maze", "--seed", SECRET, "--output", str(tmp_path)]) == 2
     assert "already exists" in capsys.readouterr().err
