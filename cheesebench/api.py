@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench import arguments, tables
+from cheesebench.chat import BackendSpec
 from cheesebench.errors import (
     OptionError,
     PluginError,
@@ -666,7 +667,7 @@ def run(
     seed: int | None = None,
     view: Names = (),
     results: str | os.PathLike[str] | None = None,
-    plugins: Iterable[object] | AgentSpec = (),
+    plugins: Iterable[object] | AgentSpec | BackendSpec = (),
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
@@ -691,8 +692,9 @@ def run(
             (``run.summary.manifest["options"]["seed"]``).
         view: One view or several, instead of the design's own.
         results: Directory of the runs, ``results`` by default.
-        plugins: An agent (``AgentSpec``), or a list of agents and of modules or objects
-            with hooks (backends, views, ...), in addition to what is installed.
+        plugins: An agent (``AgentSpec``) or a backend (``BackendSpec``), or a list of
+            these and of modules or objects with hooks (views, ...), in addition to what
+            is installed.
         progress: Whether to show progress, or a function that is called with each
             progress line; by default a terminal and a notebook show progress.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
@@ -744,7 +746,7 @@ def _work(
     protocols: Names | None = None,
     *,
     view: Names | None = None,
-    plugins: Iterable[object] | AgentSpec = (),
+    plugins: Iterable[object] | AgentSpec | BackendSpec = (),
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> _Work:
@@ -764,11 +766,13 @@ def plugins_with(plugins: Any, run: object = None) -> PluginManager:
 
 
 def _register(manager: PluginManager, name: str, plugin: Any) -> None:
-    """Register a plugin or an agent. Raise OptionError for an object without a hook,
-    and for an agent whose name is taken.
+    """Register a plugin, an agent or a backend. Raise OptionError for an object without
+    a hook, and for an agent whose name is taken.
     """
     if isinstance(plugin, AgentSpec):
         plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
+    elif isinstance(plugin, BackendSpec):
+        plugin = SimpleNamespace(cheesebench_backends=lambda backend=plugin: [backend])
     known = manager.agents
     manager.register(plugin, None if hasattr(plugin, "__name__") else name)
     for agent, spec in manager.agents.items():
@@ -779,8 +783,8 @@ def _register(manager: PluginManager, name: str, plugin: Any) -> None:
             )
     if not manager.get_hookcallers(plugin):
         raise OptionError(
-            f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, or an object with "
-            "a function such as cheesebench_agents."
+            f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, a "
+            "BackendSpec, or an object with a function such as cheesebench_agents."
         )
 
 
@@ -795,6 +799,7 @@ class _InterruptedError(KeyboardInterrupt):
 
 
 _InterruptedError.__name__ = "KeyboardInterrupt"
+_OVER = "Nothing was left to run in '{}': no agent or model was asked.\n"
 _NOTHING = "Interrupted before anything was run, so no run was kept."
 
 
@@ -804,7 +809,7 @@ class _Work:
     def __init__(
         self,
         given: Given,
-        plugins: Iterable[object] | AgentSpec,
+        plugins: Iterable[object] | AgentSpec | BackendSpec,
         tell: Callable[[str], None],
     ) -> None:
         self._given = given
@@ -838,11 +843,14 @@ class _Work:
             work.open(cells)
             assert work.log is not None
             path = work.log.path
+            is_over = earlier.existing is not None and work.is_complete
             driver = work.session(cells)
             with work.nothing_left_behind():
                 driver.connect()
             driver.start()
             self._wait(work, cells)
+            if is_over:
+                self._tell(_OVER.format(work.log.directory.name))
         except KeyboardInterrupt:
             if work.log is None:
                 raise

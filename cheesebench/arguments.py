@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cheesebench import errors, options
+from cheesebench.chat import BackendSpec
 from cheesebench.interfaces import AgentSpec
 
 P = ParamSpec("P")
@@ -219,7 +220,7 @@ def _limits(value: Any) -> tuple[float, float]:
 
 
 def _objects(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, AgentSpec):
+    if isinstance(value, AgentSpec | BackendSpec):
         return (value,)
     if isinstance(value, (str, Mapping)):
         raise TypeError
@@ -252,7 +253,10 @@ SCORES = Kind(
     "a run, a log, a data frame with a column 'score', or a list of scores", _scores
 )
 LIMITS = Kind("two numbers, the lowest and the highest", _limits)
-OBJECTS = Kind("a list of objects with hooks, or of agents (AgentSpec)", _objects)
+OBJECTS = Kind(
+    "a list of objects with hooks, agents (AgentSpec) or backends (BackendSpec)",
+    _objects,
+)
 CALLED = Kind("a function that is called with a line", _called)
 PROGRESS = Kind("True, False or a function that is called with a line", _progress)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench import api, arguments, tables
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
+from cheesebench.chat import BackendSpec
 from cheesebench.commands import installed
 from cheesebench.commands.common import (
     find_protocol,
@@ -519,7 +520,7 @@ def plan(
     icc: float | None = None,
     rate: float = 0.95,
     ask: bool = False,
-    plugins: Iterable[object] | AgentSpec = (),
+    plugins: Iterable[object] | AgentSpec | BackendSpec = (),
     **options: Any,
 ) -> Forecast:
     """Forecast the subjects, calls, tokens and dollars of a run, and how often each

@@ -12,12 +12,15 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.redaction import quoted
 
 Case = TypeVar("Case")
-#: The name of the first rule. If it is broken, no other rule is checked.
+#: The name of the first rule. If its breach hinders the others, they are not checked.
 DECLARATION = "declaration"
 
 
 class BreachError(Exception):
     """A rule is broken. The text describes the breach and a remedy."""
+
+    #: Whether the plugin may be too wrong for the rules after the declaration.
+    hinders = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,12 @@ class Broken:
         return f"{self.rule}: {self.text}"
 
 
-def need(condition: object, text: str) -> None:
+def need(condition: object, text: str, *, hinders: bool = True) -> None:
     """Raise BreachError with ``text`` unless the condition holds."""
     if not condition:
-        raise BreachError(text)
+        breach = BreachError(text)
+        breach.hinders = hinders
+        raise breach
 
 
 class Rules(Generic[Case]):
@@ -59,7 +64,8 @@ class Rules(Generic[Case]):
         """Check all rules except the ones that ``but`` names. Raise UnknownNameError
         if ``but`` names an unknown rule.
 
-        If the rule ``declaration`` is broken, the remaining rules are skipped.
+        If the rule ``declaration`` is broken, the remaining rules are skipped, unless
+        the breach does not hinder them.
         """
         if unknown := [name for name in but if name not in self._checks]:
             raise UnknownNameError("rule", unknown[0], self._checks)
@@ -67,16 +73,19 @@ class Rules(Generic[Case]):
         for name, check in self._checks.items():
             if name in but:
                 continue
+            hinders = False
             try:
                 check(case)
             except BreachError as breach:
+                hinders = breach.hinders
                 broken.append(Broken(name, str(breach)))
             except Exception as error:
                 # The other rules are checked even if the plugin raises an exception.
+                hinders = True
                 broken.append(
                     Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
                 )
-            if broken and name == DECLARATION:
+            if hinders and name == DECLARATION:
                 break
         return broken
 

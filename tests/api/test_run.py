@@ -375,6 +375,39 @@ def test_an_agent_is_a_plugin_and_what_has_no_hook_is_told(tmp_path: Path) -> No
         cheesebench.run("breaks", "dnms", plugins=[bad], results=tmp_path)
 
 
+class _Function:
+    """A connection to a function of the notebook."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def complete(self, request: cheesebench.ChatRequest) -> cheesebench.ChatReply:
+        self.asked += 1
+        return cheesebench.ChatReply(text="ACTIONS: FORWARD")
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_backend_is_a_plugin_and_a_finished_run_asks_nothing(tmp_path: Path) -> None:
+    one, said = _Function(), list[str]()
+    mine = cheesebench.BackendSpec(name="notebook", connect=lambda context: one)
+    given: dict[str, Any] = {
+        "plugins": mine,
+        "results": tmp_path,
+        "design": "smoke",
+        "progress": said.append,
+    }
+    run = cheesebench.run("notebook/mine", "t_maze", **given)
+    assert run.calls()["reply"].unique().tolist() == ["ACTIONS: FORWARD"]
+    over = f"Nothing was left to run in '{run.id}': no agent or model was asked.\n"
+    assert over not in said
+    asked = one.asked
+    cheesebench.run("notebook/mine", "t_maze", resume=run.id, **given)
+    assert over in said
+    assert one.asked == asked
+
+
 def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
     (tmp_path / "replies.yaml").write_text(
         'replies:\n  - say: ["ACTIONS: FORWARD", "hmm"]\n', encoding="utf-8"

@@ -156,6 +156,11 @@ def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
     assert said in text
 
 
+def test_an_empty_summary_hides_no_other_rule() -> None:
+    found = told(broken_agent_rules(spec_of(Sharing, summary="")))
+    assert {"declaration", "independent subjects"} <= {*found}
+
+
 def test_the_error_names_the_agent_and_the_rules() -> None:
     with pytest.raises(
         AssertionError,
