@@ -487,11 +487,37 @@ class Specification(BaseSpecification):
     def judged_blocks(self) -> tuple[str, ...]:
         """The blocks whose trials can enter the pass rate."""
         estimand = self.document.estimand
+        if not isinstance(estimand, str) and estimand.last is not None:
+            return self._last_blocks(estimand.last)
         chosen = None if isinstance(estimand, str) else estimand.block
         return tuple(
             block.name
             for block in self.schedule
             if chosen is None or block.name in chosen
+        )
+
+    def _last_blocks(self, trials: int) -> tuple[str, ...]:
+        """Return the blocks that the last trials of a subject may be in."""
+        if any(block.criteria for block in self.schedule):
+            return tuple(block.name for block in self.schedule)
+        names: list[str] = []
+        for block in reversed(self.schedule):
+            if trials > 0:
+                names.insert(0, block.name)
+            trials -= block.planned
+        return tuple(names)
+
+    @property
+    def judges_part_of_a_block(self) -> bool:
+        """Whether only some trials of a block in ``judged_blocks`` enter the pass rate
+        (if ``where`` holds).
+        """
+        estimand = self.document.estimand
+        if isinstance(estimand, str) or estimand.last is None:
+            return False
+        blocks = self.judged_blocks
+        return estimand.last < sum(
+            block.planned for block in self.schedule if block.name in blocks
         )
 
     @property

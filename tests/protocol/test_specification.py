@@ -80,6 +80,36 @@ def test_blocks_after_the_last_judged_one_do_not_count(
 
 
 @pytest.mark.parametrize(
+    ("estimand", "blocks", "part"),
+    [
+        ("all", ("one", "two", "three"), False),
+        ("{block: two}", ("two",), False),
+        ("{last: 3}", ("three",), True),
+        ("{last: 5}", ("three",), False),
+        ("{last: 6}", ("two", "three"), True),
+        ("{last: 11}", ("two", "three"), False),
+        ("{last: 30}", ("one", "two", "three"), False),
+    ],
+)
+def test_the_last_trials_may_be_a_part_of_a_block(
+    estimand: str, blocks: tuple[str, ...], part: bool, accept: Accept
+) -> None:
+    one = accept(f"{BLOCKS}estimand: {estimand}")
+    assert one.judged_blocks == blocks
+    assert one.judges_part_of_a_block is part
+
+
+def test_the_last_trials_may_be_in_any_block_if_one_may_end_early(
+    accept: Accept,
+) -> None:
+    until = "until: {outcome: found, count: 3}"
+    text = BLOCKS.replace("one: {sessions: 2,", f"one: {{{until}, sessions: 2,")
+    one = accept(f"{text}estimand: {{last: 5}}")
+    assert one.judged_blocks == ("one", "two", "three")
+    assert one.judges_part_of_a_block
+
+
+@pytest.mark.parametrize(
     ("where", "holds"),
     [
         ("block == two", [False, True, False]),

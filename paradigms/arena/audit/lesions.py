@@ -502,16 +502,28 @@ def audit_lesions(
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)
     intact = next(one for one in found if one.lesion == INTACT)
-    is_void = intact.at_last.value < INTACT_AT_LAST
+    void = _why_void(paradigm.specification, intact)
     spared = construct.spared_by if construct else ()
     for ceiling in found:
         finding = _finding(
-            ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void
+            ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, void
         )
         remark = TOLD_LATER if ceiling.lesion in earlier.keys() - named.keys() else ""
         if finding.verdict == "undecided":
             remark += _why_unproved(paradigm, ceiling.lesion)
         yield replace(finding, text=finding.text + remark)
+
+
+def _why_void(specification: Specification, intact: Ceiling) -> str:
+    """Return why no ``ok`` of a lesion counts, or ""."""
+    if specification.judges_part_of_a_block:
+        return (
+            ": the estimand counts only the last trials of a block, and these rates are over all of them;"
+            " give the trials that count a block of their own, and write `estimand: {block: NAME}`"
+        )
+    if intact.at_last.value < INTACT_AT_LAST:
+        return ": even a subject that knows all rules may fail, or --effort is too low"
+    return ""
 
 
 def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
@@ -523,7 +535,7 @@ def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
 
 
 def _finding(
-    ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: bool
+    ceiling: Ceiling, at_most: float | None, is_spared: bool, void: str
 ) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
     text = f"found {found} in {found.trials} trials{ceiling.how}"
@@ -540,11 +552,10 @@ def _finding(
         )
     elif lesion == INTACT:
         text += f"; in the last third of a life {runs.shown(ceiling.at_last.value)}"
-        verdict = "note" if not is_void else "FAIL"
-        if is_void:
-            text += ": even a subject that knows all rules may fail, or --effort is too low; no `ok` below counts"
+        verdict = "FAIL" if void else "note"
+        text += f"{void}; no `ok` below counts" if void else ""
     elif at_most is not None:
-        verdict, remark = _abolished(ceiling, at_most, is_void)
+        verdict, remark = _abolished(ceiling, at_most, bool(void))
         text += f"; at most {runs.shown(at_most)} may remain{remark}"
     elif is_spared:
         verdict = (
@@ -578,7 +589,7 @@ def _abolished(
     if ceiling.found.value > at_most + 1e-9:
         remark += EXCESS
     if is_void and remark:
-        return "note", f"{remark}; void, because the intact subject fails too often"
+        return "note", f"{remark}; void, as the row of the intact subject says"
     return verdict, remark
 
 

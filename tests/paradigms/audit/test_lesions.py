@@ -298,6 +298,24 @@ def test_a_construct_holds_or_falls(plant: Plant) -> None:
     assert leaky["lesion: amnesia=choice"] == "FAIL"
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(10, "note"), (5, "FAIL")])
+def test_the_last_trials_of_a_block_are_not_what_is_audited(
+    plant: Plant, last: int, verdict: str
+) -> None:
+    """Rates over all trials of a block say little about the last ones, in which a
+    subject has learnt.
+    """
+    schedule = "schedule: {early: {trials: 10}, main: {trials: 10}}"
+    found = verdicts(
+        plant(
+            CONSTRUCT,
+            ("schedule: {main: {sessions: 2, trials: 10}}", schedule),
+            ("success: last", f"estimand: {{last: {last}}}\nsuccess: last"),
+        )
+    )
+    assert found["lesion: intact"] == verdict
+
+
 #: The side is shown in the trial after one (or two) timeouts. A subject that wants to
 #: succeed never gets there.
 EGG = (
