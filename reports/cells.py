@@ -124,7 +124,7 @@ def fenced(text: object, width: int) -> str:
     """Return ``clean(text)`` for a code block. It has exactly ``width`` characters, and
     no backticks or angle brackets.
     """
-    return clean(text, width).translate(_IN_CODE).ljust(width)
+    return clean(text, width).translate(_IN_CODE).ljust(width)[:width]
 
 
 MARKS = {

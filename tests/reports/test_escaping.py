@@ -56,6 +56,7 @@ def test_clean_text_is_one_printable_line(text: str) -> None:
 
 
 @given(TEXT, st.integers(1, 30))
+@example("##[", 3)
 def test_text_in_a_code_block_has_its_width_and_cannot_end_the_block(
     text: str, width: int
 ) -> None:
