@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cheesebench.interfaces import Scene
 from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
@@ -174,6 +175,9 @@ class Places:
         ]
         self._canvas = canvas_of(arena)
         self._glyphs: dict[object, dict[str, frozenset[Square]]] = {}
+        #: Picture -> closed doors, shown glyphs and text with which it was first seen.
+        self._pictures: dict[Scene, Seen] = {}
+        self._seen: dict[object, Seen] = {}
         #: Glyph -> all sets of squares where it was seen.
         self.seen: dict[str, set[frozenset[Square]]] = {}
 
@@ -216,13 +220,24 @@ class Places:
         """Return the closed doors, the shown glyphs with their places, and the text, as
         far as the subject sees them under its lesion.
         """
-        closed, _, shown, text = life.look.key
         if not self._lesion.changes_the_picture:
-            return closed, shown, text
+            return self._as_drawn(life)
         tiles = tuple((str(square), glyph) for square, glyph in self._tiles(life))
         blind = self._lesion.sees_nothing or self._lesion.sees_pose_only
         said = () if blind else self._hidden.filtered(life.look.scene).text
         return frozenset(), tiles, said
+
+    def _as_drawn(self, life: ArenaSubject) -> Seen:
+        """Return what is seen without a lesion. Equal pictures are one: neither the
+        order of what is shown, nor what changes nothing, is visible.
+        """
+        look = life.look
+        if look.key not in self._seen:
+            closed, _, shown, text = look.key
+            self._seen[look.key] = self._pictures.setdefault(
+                look.scene, (closed, shown, text)
+            )
+        return self._seen[look.key]
 
     def zeros(self) -> list[str]:
         """Return the zeros from which ranks may be counted. Glyphs that are not always

@@ -433,3 +433,35 @@ def test_who_never_has_a_decision_needs_no_memory() -> None:
     [finding] = audit_memory(paradigm(frozen), AuditSettings(effort=0.001))
     assert finding.verdict == "note"
     assert finding.text.startswith("no subject has a decision to make")
+
+
+#: One of two levers pays, and nothing in the picture tells which.
+ALIKE = """
+version: 1
+paradigm: alike
+arena:
+  map: |
+    #####
+    A.S.B
+    #####
+  legend: {A: {solid: west, glyph: "L"}, B: {solid: east, glyph: "L"}, S: box}
+  groups: {lever: [west, east]}
+  headings: 4
+draw: {side: {of: {good: [west, east], bad: [east, west]}}, signs: {of: {own: ["x", "o"], other: ["o", "x"]}}}
+start: {at: box, face: random}
+trial:
+  limit: 20
+  start: run
+  states:
+    run:
+      show: {good: "L"}
+      rules: [{press: good, reward: 1, end: fed}, {press: lever, end: unfed}]
+schedule: {main: {trials: 20}}
+success: last == fed
+"""
+
+
+@pytest.mark.parametrize("shown", ['{good: "L"}', "{good: own, bad: other}"])
+def test_equal_pictures_are_one(shown: str) -> None:
+    own = rows(paradigm(ALIKE.replace('{good: "L"}', shown)))
+    assert own["nothing"].numbers["rate"] < 0.6
