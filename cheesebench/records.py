@@ -161,6 +161,13 @@ class TrialRecord(tables.Brief):
         """The cell of the trial."""
         return (self.model, self.protocol, self.view, self.variant)
 
+    @property
+    def why_missing(self) -> str:
+        """Words for the cause of a missing trial."""
+        if self.missing == "budget":
+            return "because the budget was spent"
+        return "for technical reasons"
+
 
 class Summable:
     """A dataclass with slots whose fields are numbers that add up."""

@@ -146,16 +146,10 @@ def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
     return compiled
 
 
-def _why_missing(record: TrialRecord) -> str:
-    if record.missing == "budget":
-        return "because the budget was spent"
-    return "for technical reasons"
-
-
 def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     if record.missing:
         raise RunLogError(
-            f"{_name(record)} was not run, {_why_missing(record)}, so there is nothing to replay."
+            f"{_name(record)} was not run, {record.why_missing}, so there is nothing to replay."
         )
     observation = life.begin_trial()
     if observation is None:

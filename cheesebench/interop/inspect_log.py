@@ -183,9 +183,7 @@ def _sample(
         "events": events,
     }
     if record.missing:
-        spent = record.missing == "budget"
-        why = "because the budget was spent" if spent else "for technical reasons"
-        text = f"The trial was not run, {why}."
+        text = f"The trial was not run, {record.why_missing}."
         sample["error"] = {"message": text, "traceback": text, "traceback_ansi": text}
     elif record.success is not None:
         score = {

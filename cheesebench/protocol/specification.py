@@ -512,13 +512,7 @@ class Specification(BaseSpecification):
         """Whether only some trials of a block in ``judged_blocks`` enter the pass rate
         (if ``where`` holds).
         """
-        estimand = self.document.estimand
-        if isinstance(estimand, str) or estimand.last is None:
-            return False
-        blocks = self.judged_blocks
-        return estimand.last < sum(
-            block.planned for block in self.schedule if block.name in blocks
-        )
+        return self.judged_sessions != self.sessions_of_blocks
 
     @property
     def blocks_after_judged(self) -> frozenset[str]:
