@@ -1,5 +1,5 @@
-"""Computes numbers and verdicts from records. All functions are pure, and know neither
-environments nor models.
+"""Computes numbers and verdicts from records. The functions are pure, and need neither
+an environment nor a model.
 """
 
 from __future__ import annotations

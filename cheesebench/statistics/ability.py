@@ -1,8 +1,8 @@
 """The ability scale: 0 is the best possible rate without the ability, and 1 is the rate
 of an ideal learner.
 
-The protocol's audit proves the rate at 0. No behaviour without the ability exceeds it,
-whereas the rate of one failing behaviour, such as random moves, may be lower.
+The protocol's audit proves the rate at 0: no behaviour without the ability exceeds it.
+The rate of a single such behaviour, for example random moves, may be lower.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Ability:
     """The rate's 95 % interval on the same scale."""
     rodent: float | None = None
     bar: float | None = None
-    """The index above which enough subjects give a PASS: the animals' index less the
-    margin, raised by the uncertainty of their mean if the animals are a sample.
+    """The index above which enough subjects give a PASS. It stands for the animals'
+    rate less the margin, and is higher if the animals' mean is uncertain. None without
+    a reference.
     """
 
 
@@ -68,7 +69,7 @@ def ability(
     plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
 ) -> Ability | None:
     """Return the model, animals and bar of a cell on its protocol's scale. Return None
-    if no zero of the scale is proved, or the verdict is about a measure.
+    if the zero of the scale is not proved, or the verdict is about a measure.
     """
     scale, animals = plan.ability, plan.reference
     if scale is None or plan.measured is not None:

@@ -16,9 +16,9 @@ from cheesebench.statistics.summary import PublishedContrast
 def against_published(
     name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
 ) -> tuple[PublishedContrast, ...]:
-    """Compare cells with the rates that the model ``name`` has in the published data.
-    Cells without results, and cells for which it has no rate, are left out. The tuple
-    is empty if ``name`` is None or unknown.
+    """Compare cells with the rates that the model ``name`` has in the published data. A
+    cell is left out if it has no results, or the model has no rate for it. The tuple is
+    empty if ``name`` is None or unknown.
 
     ``cells`` pairs each plan with the results of its scored trials, 1 or 0, in order.
     """
@@ -51,8 +51,9 @@ def _contrast(
 def difference_limits(
     rate: float, trials: int, other: float, others: int
 ) -> tuple[float, float]:
-    """Return the 95 % limits of ``rate - other``, two proportions over independent
-    trials (Newcombe 1998, method 10).
+    """Return the 95 % limits of ``rate - other``. Both are proportions: ``rate`` over
+    ``trials`` independent trials, and ``other`` over ``others`` (Newcombe 1998, method
+    10).
     """
     (low, high), (other_low, other_high) = (
         map(float, wilson(one, count, quantile(0.025, None)))

@@ -10,12 +10,12 @@ subjects and any stopping rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R St
 86:1).
 
 PASS means that the wealth against reference - margin has reached the goal. The FAIL
-game is its mirror image: it plays failures (1 - x) against 1 - bar. Reports call this
-growth the evidence.
+game is its mirror image: it plays failures (1 - x) against 1 - bar. Reports call the
+growth of the wealth the evidence.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
-that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
-first use.
+``cheesebench plan`` can simulate with the code that judges. numpy is imported on first
+use.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ class Scores(NamedTuple):
     """The scores of a cell's subjects, in the order of the subjects' numbers."""
 
     low: Floats
-    """Mean score of each subject if its missing trials had failed."""
+    """Mean score of each subject, with missing trials counted as failed."""
     high: Floats
-    """Mean score of each subject if its missing trials had passed."""
+    """Mean score of each subject, with missing trials counted as passed."""
     distinct: Floats
     """The share of distinct subjects among the first n, for each n."""
     numbers: Counts
     """The number of each subject. A subject without a trial that counts is left out."""
     subjects: int
-    """How many subjects there are, with those that are left out."""
+    """The number of all subjects, including subjects that are left out."""
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
@@ -97,8 +97,8 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
     played against the n-th bar from the first subject on. ``distinct`` is the share of
     distinct subjects among the first n. The wealth is raised to this power, because
     copies are no evidence. Against a bar below 0 the wealth is infinite, and against a
-    bar of 1 or more it never grows. It is 0 after a subject whose bar is not tested
-    (``EVERY``).
+    bar of 1 or more it never grows. The wealth is 0 after a subject at which the bar is
+    not tested (``EVERY``).
     """
     import numpy as np
 
@@ -113,8 +113,8 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
         for n in _times(count):
             ratio = values[..., :n] / safe[..., n - 1 : n]
             for at, stake in enumerate(STAKES):
-                # A product of at most EVERY factors stays within the range of floats,
-                # and needs only one logarithm, which is slow.
+                # A product of at most EVERY factors stays within the range of floats.
+                # One logarithm per product is faster than one per factor.
                 parts = np.multiply.reduceat(
                     1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
                 )
@@ -147,14 +147,14 @@ def wealth(each: Floats) -> Floats:
 def limits(
     low: ArrayLike, high: ArrayLike, goal: float = LIMIT, distinct: ArrayLike = 1.0
 ) -> tuple[float, float]:
-    """Return the smallest and the largest mean against which neither game's wealth ever
-    reached ``goal``. If the mean of the scores lies outside, the range is extended to
-    it.
+    """Return the smallest and the largest mean that the games do not exclude: neither
+    game's wealth against this mean ever reached ``goal``. If the mean of the scores
+    lies outside, the range is extended to it.
 
-    ``low`` and ``high`` are the scores of one run if its missing trials had failed, and
-    if they had passed. With a probability of ``1 - 2 / goal``, the interval holds at
-    every number of subjects. If subjects get worse or better during the run, their mean
-    may leave the range that earlier subjects left possible.
+    ``low`` and ``high`` are the scores of one run with its missing trials counted as
+    failed, and as passed. With a probability of at least ``1 - 2 / goal``, the interval
+    holds at every number of subjects. If subjects get worse or better during the run,
+    their mean may leave the range that earlier subjects left possible.
     """
     import numpy as np
 
@@ -278,8 +278,9 @@ def play(
     subjects: int | None = None,
     distinct: ArrayLike = 1.0,
 ) -> Games:
-    """Play both games. ``winning`` has the scores and bars of the claims for PASS, and
-    ``losing`` the failures (1 - score) and bars of the claims for FAIL.
+    """Play both games. ``winning`` has the scores and the bar of each claim for PASS,
+    and ``losing`` of each claim for FAIL. For a claim that the mean is low, these are 1
+    - score and 1 - bar.
 
     If PASS makes several claims, all must hold, and its wealth is the minimum over
     them. If FAIL makes several claims, one suffices, and its wealth is the mean over

@@ -39,8 +39,8 @@ class AnswerRate:
 
     value: Value
     rate: float
-    """Mean of these subjects' scores over the judged trials, from 0 to 1. A measure is
-    placed on its range, and 1 is the better end.
+    """Mean of these subjects' scores over the judged trials, from 0 to 1. The score of
+    a measure is its place in the declared range (``Scale``).
     """
     subjects: int
 
@@ -107,7 +107,8 @@ def by_answer(
 
 def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
     """Return the share of reassignments whose gap is at least as large as the real gap.
-    If there are more than ``MOST`` of them, the share is estimated from random ones.
+    If more than ``MOST`` reassignments are possible, the share is estimated from random
+    ones.
 
     ``scores`` has the subjects of the first group, then the subjects of the second
     group, and so on. ``sizes`` has the sizes of the groups.
@@ -152,7 +153,7 @@ def _gaps(
 
 
 def _all(left: Counter[int]) -> Iterator[tuple[int, ...]]:
-    """Yield each order of the remaining labels."""
+    """Yield each distinct order of the remaining labels."""
     if not any(left.values()):
         yield ()
         return

@@ -1,5 +1,5 @@
 """Comparison of two runs with the same seeds, subject by subject. The answer is better,
-worse, no loss of D, or undecided.
+worse, no loss of a certain size, or undecided.
 
 The difference of a pair is the first run's score minus the second's, from -1 to 1. A
 run is better or worse if a sign-flip test rejects "no change", corrected over the
@@ -110,7 +110,7 @@ class CellCounts:
     """
     untested: str = ""
     """Why nothing was measured (the model never acted, or no trial could be run); empty
-    if something was.
+    if something was measured or no cause is known.
     """
 
     @property
@@ -236,8 +236,8 @@ def _doubts_of(
 
 
 def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
-    """Return why no trial was measured, or "" if a trial was measured, or nothing was
-    run.
+    """Return why no trial was measured, or "" if a trial was measured or no cause is
+    known.
     """
     if not causes or any(one.results for one in sample.per_subject):
         return ""
@@ -247,9 +247,10 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
     """Return the differences of subject means (first - second) over the distinct pairs.
 
-    If trials are missing, two more lists follow. In the first all missing trials count
-    in favour of the first run, and in the second in favour of the second run. Only
-    these lists include subjects without any result in one of the runs.
+    If trials are missing, and any pair has results in both runs, two more lists follow.
+    In the first all missing trials count in favour of the first run, and in the second
+    in favour of the second run. Only these lists include subjects without any result in
+    one of the runs.
     """
     pairs = distinct_pairs(first, second)
     measured = [(a, b) for a, b in pairs if a.scored and b.scored]
@@ -322,8 +323,8 @@ def compare_differences(
 def paired_p_value(
     differences: Sequence[float], *, seed: int, imagined: float = 0.0
 ) -> float:
-    """Return the two-sided p value of a sign-flip test. There must be at least one
-    difference.
+    """Return the two-sided p value of a sign-flip test. It is 1 for fewer than two
+    differences.
 
     The null hypothesis is that the differences are symmetric about zero. With
     ``imagined``, the size of a difference that is added against the leading side, the
@@ -431,7 +432,9 @@ class CellComparison(tables.Brief):
     adjusted_p: float | None
     """``paired.p_worst`` after Holm's correction; None without a pair."""
     subjects: tuple[int, int]
-    """Number of subjects planned in the first and in the second run."""
+    """Number of subjects with a record in the first run, and in the second. A model
+    that never acted has none.
+    """
     missing: tuple[int, int]
     """Numbers of missing trials of the paired subjects, in the first and in the second
     run.
@@ -469,7 +472,7 @@ class CellComparison(tables.Brief):
     @property
     def rule(self) -> str:
         """The rule by which the comparison is undecided, as a clause, or "" for other
-        answers.
+        answers and without a pair.
         """
         if self.answer != "undecided" or self.evidence is None:
             return ""
@@ -678,13 +681,14 @@ class RunComparison(tables.Tabular):
 
         * ``model`` and ``other_model``, ``view``, ``variant``, ``protocol``: what is
           compared. ``verdict``: the answer about ``model``, with its ``reason``.
-        * ``rate``: that of ``model``; ``reference``: that of ``other_model``; both over
+        * ``rate`` and ``reference``: the means of ``model`` and of ``other_model`` over
           the ``subjects`` that both have.
-        * ``difference``: the rate minus the reference; ``difference_low`` to
-          ``difference_high``: its 95 % interval.
-        * ``p_value``: of this row alone, the largest that missing trials could have
-          given. ``p_holm`` decides: the same after Holm's correction (over the
-          protocols or, for the models of one run, over all rows of a kind).
+        * ``difference``: the rate minus the reference. ``difference_low`` to
+          ``difference_high`` is its 95 % interval.
+        * ``p_value``: the largest p value of this row that missing trials could have
+          given. ``p_holm``: the same after Holm's correction, which decides. It is over
+          the protocols or, for the models of one run, over all rows of a kind. It is
+          None for the row ``all`` of two runs.
         """
         return [row for model in self.models for row in model.rows()]
 
@@ -845,9 +849,9 @@ def compare_runs(
     ``models``), and Holm's correction is over all of these comparisons.
 
     Raises:
-        ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
-            trials differ), the runs have nothing in common, a run lacks a selected
-            model or protocol, or a single run has no two models to compare.
+        ComparisonError: If subjects cannot be paired (seeds, protocols or judged trials
+            differ), the runs have nothing in common, a run lacks a selected model or
+            protocol, or a single run has no two models to compare.
     """
     seed = first.seed if isinstance(first.seed, int) else 0
     if second is None:
@@ -1180,7 +1184,7 @@ def _nearer(
 
 def _evidence(b: CellCounts, pairs: Sequence[Pair]) -> float:
     """Return the evidence against the loss that must be excluded. Missing trials count
-    as failed.
+    as if they showed a loss.
     """
     planned = [
         (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
@@ -1233,8 +1237,9 @@ def _overall(
     """Compare over all protocols: test the mean of their mean differences by flipping
     the signs of all pairs.
 
-    The protocols are fixed, so the squared distances from their means to the limits add
-    up. Protocols compared by a measure are left out, because their units differ.
+    The protocols are fixed, so the interval adds up the squared distances from their
+    means to the limits (``mean_limits``). Protocols compared by a measure are left out,
+    because their units differ.
     """
     possible = [
         one
@@ -1307,7 +1312,7 @@ def _changes(
 
 
 def _comparable(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of the facts that can differ."""
+    """Yield the names of the facts to compare."""
     agents = {before.get("agent"), after.get("agent")}
     # A program has no settings of a language model.
     one_program = len(agents) == 2 and NO_AGENT in agents

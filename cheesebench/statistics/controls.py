@@ -1,6 +1,6 @@
 """Compares controls with their plain cells, paired by subject: the trials of the
 verdict, the learning curves, and the gain from the first point of the curve to the
-last. Says what the control of a lesion shows about the construct.
+last. Says what a lesioned control shows about the construct.
 """
 
 from __future__ import annotations

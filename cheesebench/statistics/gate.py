@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import plural
 
-#: Marker by which a job finds its own comment again, to change it instead of writing
-#: another one.
+#: Marker by which a CI job recognises its earlier comment on a pull request, to update
+#: this comment instead of adding another.
 MARK = "<!-- cheesebench -->"
 #: Maximum number of settings that a sentence names.
 SHOWN = 3

@@ -54,8 +54,8 @@ CONTRADICTING_P = 0.001
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
-    """Judge one cell against its reference. Trials of other cells are ignored, and the
-    order of trials does not matter.
+    """Judge one cell from its trials. Trials of other cells are ignored, and the order
+    of trials does not matter.
 
     Raises:
         ValueError: If the plan's estimand is malformed.
@@ -159,7 +159,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     )
     if not game.over:
         return replace(game, outlook=outlook(question, scores, plan.goal))
-    # While a set is not complete, it has fewer subjects than it will have.
+    # The games count up to the end of a set, but the last set may be incomplete.
     counted = min(number, int(found.counted))
     beyond = (
         one.subject >= counted and one.entered > one.missing
@@ -224,8 +224,8 @@ def _without_value(described: CellResult) -> CellResult:
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
-    """Return an ERROR if the cell is undecided and trials were lost to technical
-    faults. A verdict that missing trials cannot change remains.
+    """Return an ERROR if the cell is undecided and trials were lost to breakdowns. A
+    verdict that missing trials cannot change remains.
     """
     broken = wording.broken_down(judged.outcomes)
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
@@ -242,8 +242,8 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
     )
-    # Whether the trials of one subject are more alike than those of an agent without
-    # memory can be.
+    # Whether a subject's trials are more alike than they could be for an agent without
+    # memory.
     clustered = icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)

@@ -197,9 +197,8 @@ class Tally:
                 moved.add(record.subject, number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
-        """Return the number of trials by outcome. Outcomes that are not in
-        ``TAXONOMY``, which are unknown causes of missing trials, follow under their own
-        names.
+        """Return the number of trials by outcome. Other causes of missing trials than
+        those in ``TAXONOMY`` follow under their own names.
         """
         counts = dict.fromkeys(summary.TAXONOMY, 0) | {"not run": not_run}
         for name, count in self._classes.items():

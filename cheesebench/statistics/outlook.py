@@ -64,7 +64,7 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
 
     The future mean over all subjects is assumed to be normally distributed about the
     mean so far, and the scores are moved to each such mean. New subjects have a score
-    as often as those seen.
+    as often as the subjects seen.
     """
     import numpy as np
 

@@ -10,8 +10,9 @@ from cheesebench.amounts import percent
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
-#: ``FEWEST``: minimum number of subjects for a remark on drift. ``DRIFT``: normal
-#: deviate beyond which scores drift. Chance exceeds it in about one of 1,000 cells.
+#: ``FEWEST``: minimum number of subjects for a remark on drift. ``DRIFT``: size of a
+#: normal deviate beyond which scores count as drifting. Chance exceeds it in about one
+#: of 1,000 cells.
 FEWEST, DRIFT = 20, 3.3
 #: Results above the audit's ceiling are remarked on if the probability of reaching them
 #: by chance is below this.

@@ -126,8 +126,8 @@ if TYPE_CHECKING:
 
 #: Tail probability on each side of the 95 % interval of a reference.
 PUBLISHED_TAIL = 0.025
-#: Tail probability beyond the limit of the animals' mean that the PASS game uses. Only
-#: a sample of animals has such a limit.
+#: Tail probability beyond the limit of the animals' mean that the PASS game uses. A
+#: reference that is used as a constant has no such limit.
 PASS_TAIL = 0.04
 #: The same probability in the FAIL game. In simulations with both values, at most 5 %
 #: of verdicts were wrong even though the animals are a sample. This value is smaller,
@@ -165,8 +165,8 @@ def reference_limits(
     A published 95 % interval is rescaled from the normal quantile of 2.5 % to the
     normal quantile of ``tail``. With the standard deviation between ``n_animals``
     animals, the limits are t limits of the group's mean, with n - 1 degrees of freedom.
-    If the standard deviation is 0, Wilson's interval over the animals is used. Without
-    an interval or a standard deviation, both limits equal the value.
+    If the standard deviation is 0, Wilson's interval over the animals is used. If the
+    reference is used as a constant (``has_interval``), both limits equal the value.
     """
     value = reference.value
     low, high = (0.0, 1.0) if reference.measured is None else reference.measured.range

@@ -102,9 +102,9 @@ def summarise_subjects(
     """Judge and summarise a run of any size.
 
     ``trials_of`` returns the trials of each subject of a cell, in the order of the
-    subjects' numbers. They are read once. ``calls`` has the totals of each cell's calls
-    to the model, and ``causes`` has the reasons why trials of a cell could not be run.
-    ``remarks_of`` returns remarks on how a cell was run.
+    subjects' numbers. Each cell's trials are read once. ``calls`` has the totals of
+    each cell's calls to the model, and ``causes`` has the reasons why trials of a cell
+    could not be run. ``remarks_of`` returns remarks on how a cell was run.
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
     for plan in plans:
@@ -206,9 +206,9 @@ def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellR
 def _with_gap(
     cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
 ) -> CellResult:
-    """Return a twin's cell with a remark on how much lower its rate is than the rate on
-    the published protocol. Other cells, and twins without both rates, are returned as
-    they are.
+    """Return a twin's cell with a remark that compares its rate with the rate on the
+    published protocol. Other cells, and twins without both rates, are returned as they
+    are.
     """
     plan = cell.plan
     if not plan.twin_of:
@@ -216,8 +216,8 @@ def _with_gap(
     public = next((one for one in cells if one.plan.key == plan.public_key), None)
     if public is None or public.rate is None or cell.rate is None:
         return cell
-    # Each interval holds at 97.5 %, so both hold together at 95 %, whenever the runs
-    # were stopped.
+    # Each interval holds at 97.5 %, so both hold together at 95 %, whenever the run
+    # stopped.
     known, held_out = (
         limits(one.low, one.high, 2 * LIMIT, one.distinct)
         for one in (
@@ -292,10 +292,10 @@ def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
     """Return the longest list of names of which at most 5 % are wrong on average. The
     list keeps the order of the names.
 
-    The list has the k largest e-values, if each of them is at least ``GOAL`` times the
-    number of all e-values divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822).
-    E-values may depend on one another. They must be taken at the stop, because the
-    largest values ever reached are no e-values.
+    The list has the k largest e-values, for the largest k such that each of them is at
+    least ``GOAL`` times the number of all e-values divided by k (Wang and Ramdas 2022,
+    J R Stat Soc B 84:822). E-values may depend on one another. They must be taken at
+    the stop, because the largest values ever reached are no e-values.
     """
     largest = sorted(evidence.values(), reverse=True)
     long = max(
@@ -349,8 +349,9 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, str]:
-    """Return the overall verdict on these cells and its reason. It is FAIL if any cell
-    fails, or else ERROR if any cell is an ERROR.
+    """Return the overall verdict on these cells and its reason. The verdict is PASS if
+    all cells pass, FAIL if any fails, otherwise ERROR if any is an ERROR, and otherwise
+    INCONCLUSIVE.
     """
     count = {
         verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict
@@ -384,8 +385,8 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 
 
 def _without_construct(cells: Sequence[CellResult]) -> str:
-    """Return a phrase that names the protocols whose PASS does not show what they
-    measure, because an audit refutes it, or "".
+    """Return a phrase that names the protocols whose construct fails its audit, so that
+    a PASS does not show it, or "" if there are none.
     """
     plans = [cell.plan for cell in cells]
     names = [

@@ -127,8 +127,8 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Maximum number of a cell's planned trials for which the digest after each trial is
-#: kept. These digests show whether an unfinished life is a copy.
+#: Maximum number of planned trials for which a cell that is not sequential keeps the
+#: digest after each trial. These digests show whether an unfinished life is a copy.
 MOST_KEPT = 10_000
 
 
@@ -146,8 +146,8 @@ class SubjectScore(NamedTuple):
     digest: str = ""
     """See ``SubjectCount.digest``."""
     distinct: bool = True
-    """False for an exact copy of another subject, and for a subject that has done
-    nothing yet.
+    """False for an exact copy of an earlier subject, and for an incomplete or absent
+    subject that did not act.
     """
 
     def rate(self, fill: bool | None = None) -> float:
@@ -192,12 +192,12 @@ class SubjectCount:
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject, and for a subject that was
-    interrupted before its first action.
+    """False for an exact copy of an earlier subject, and for an incomplete subject that
+    did not act (``Copies.is_new``).
     """
     digest: str
-    """Hash of the subject's trials, which is equal for exact copies. It is empty for an
-    idle subject, which acted in no trial (``has_acted``).
+    """Hash of the subject's trials, which is equal for exact copies; empty if there is
+    no action to compare (``has_acted``).
     """
     entered: int
     """Number of trials that enter the estimand, including missing ones."""
@@ -241,12 +241,12 @@ class Sample:
     absent: int
     """Number of planned subjects without any record."""
     absent_trials: int
-    """Upper bound of the number of trials that each absent subject would have added to
-    the estimand.
+    """Number of trials that each absent subject is taken to lack in the estimand: the
+    largest number of any subject or, if that is 0, the planned number.
     """
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """For each set of a sequential cell but the last: the number of subjects up to its
-    end -> the tally over these subjects.
+    """For each set of a sequential cell that further subjects follow: the number of
+    subjects up to its end -> the tally over these subjects.
     """
     measured: bool = False
     """Whether the verdict is about a measure."""
@@ -319,8 +319,8 @@ class Sample:
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
-        """Return the sample of the first ``number`` subjects of a sequential cell. One
-        of its sets must end there.
+        """Return the sample of the first ``number`` subjects of a sequential cell.
+        ``number`` is the end of a set, or the number of all subjects.
         """
         kept = tuple(one for one in self.per_subject if one.subject < number)
         return replace(
@@ -345,7 +345,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale, planned_trials = scale_of(plan), _judged_trials(plan)
     for records in trials:
-        # A sequential cell is described by the subjects of the set that decided.
+        # A sequential cell is described by its subjects up to the set that decided.
         tallies |= {
             one: deepcopy(tally)
             for one in sets
@@ -449,9 +449,8 @@ def signature(records: SubjectRecords) -> str:
 
 
 def prefixes(records: SubjectRecords) -> list[str]:
-    """Return the digests after each trial, over all trials up to it. The list begins
-    with the first trial in which the subject acted, and ends before the first missing
-    trial.
+    """Return a digest after each trial, over all trials so far. The list begins with
+    the first trial in which the subject acted, and ends before the first missing trial.
     """
     digest = hashlib.blake2b(digest_size=10)
     found: list[str] = []
@@ -475,7 +474,7 @@ class Copies:
 
     def is_new(self, digests: Sequence[str], *, whole: bool) -> bool:
         """Return whether a subject with these digests (``prefixes``) is further
-        evidence, and no copy of an earlier subject.
+        evidence rather than a copy of an earlier subject.
 
         An idle subject is evidence only if it is complete: an unfinished one might have
         become a copy.

@@ -54,8 +54,8 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured, or trials were lost to technical faults, or the run
-    was interrupted before a trial that counts. This says nothing about the model.
+    """Nothing could be measured, the model never acted, or trials that could decide
+    were lost to technical faults. This says nothing about the model.
     """
 
 
@@ -141,9 +141,7 @@ class Flags:
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
     stopped_by_result: bool = False
-    """A sequential cell stopped because of its results, so that its rate is biased
-    towards the verdict.
-    """
+    """A sequential cell stopped because of its results, so its rate is biased."""
     goal_visible: bool = False
     """A rewarded place looks like no other square, so the goal can be seen (W311)."""
     reference_declared: bool = False
@@ -317,8 +315,8 @@ class CellResult(tables.Brief):
     names contain the block, as in ``latency in probe``.
     """
     conditions: tuple[ConditionCurve, ...] = ()
-    """Measures that the protocol reports ``by`` a variable, if the variable took at
-    least two values.
+    """Measures that the protocol reports ``by`` a variable, if the variable took from 2
+    to 50 values.
     """
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """The agent's own counters (``unparsed``, ...), summed over the trials."""
@@ -333,8 +331,8 @@ class CellResult(tables.Brief):
     strategy: tuple[Measure, ...] = ()
     """Measures of the agent's movement, the same for every protocol."""
     warnings: tuple[str, ...] = ()
-    """Reasons to doubt the numbers, whatever the verdict: replies without an answer,
-    missing trials.
+    """Reasons to doubt the numbers, whatever the verdict, such as replies without an
+    answer, or missing trials.
     """
     causes: tuple[str, ...] = ()
     """Causes of trials that could not be run, in the words of the errors. The most
@@ -352,8 +350,8 @@ class CellResult(tables.Brief):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the cell's numbers are no result: it is an ERROR, or it is not
-        sequential, undecided, and most of its trials are missing.
+        """Whether the cell's numbers are no result: it is an ERROR, or it is undecided,
+        not sequential, and most of its trials are missing.
         """
         few = not self.plan.sequential and 2 * self.missing > self.planned
         return self.verdict is Verdict.ERROR or (
@@ -418,8 +416,8 @@ class ViewChoice:
     """View -> pass rate."""
     best: float
     cross_fitted: float | None
-    """Rate of the view that is best on one half of the subjects, scored on the other
-    half; None if there are too few trials to halve.
+    """Rate of the view that is best on one half of the subjects (or trials), scored on
+    the other half; None if there are too few trials to halve.
     """
 
 
@@ -640,8 +638,9 @@ class RunSummary(tables.Tabular):
 
 
 def to_plain(value: object) -> object:
-    """Return a result as plain data: dataclasses and mappings become dictionaries, and
-    sequences become lists.
+    """Return a result as plain data: dataclasses and mappings become dictionaries,
+    lists and tuples become lists, enums become their values, and other objects that
+    JSON lacks become strings.
     """
     if isinstance(value, Variant):
         return str(value)

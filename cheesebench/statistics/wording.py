@@ -170,9 +170,7 @@ _CAUSES = {"infrastructure": "technical faults"}
 
 
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason for a cell without a valid trial: an error, or a spent
-    budget.
-    """
+    """Return the reason for the verdict of a cell without a valid trial."""
     if not cell.planned:
         return "No trial was run. This says nothing about the model."
     if not_started(cell):
@@ -564,7 +562,7 @@ def with_causes(cell: CellResult) -> str:
 
 def _caused(cell: CellResult) -> str:
     """Return a sentence on the cause of an ERROR, or of trials that failed for
-    technical reasons. Return "" if there are neither.
+    technical reasons. Return "" if there is neither.
     """
     more = len(cell.causes) - 1
     others = f" ({plural(more, 'other cause')})" if more else ""
