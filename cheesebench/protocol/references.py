@@ -8,8 +8,9 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from cheesebench.amounts import rounded
@@ -17,7 +18,12 @@ from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.csv_files import columns_of, row_of
-from cheesebench.protocol.specification import Dose, ReferenceSpec, Specification
+from cheesebench.protocol.specification import (
+    Dose,
+    EffectsSpec,
+    ReferenceSpec,
+    Specification,
+)
 from cheesebench.redaction import quoted
 from cheesebench.source import Node
 from cheesebench.statistics.question import thresholds
@@ -181,19 +187,58 @@ class _Resolver:
         if tree is None:
             return
         most = max([value, *given.curve, *(row[3] / row[2] for row in given.rows)])
-        high = self.written.range[1] if self.written.range else None
         animals = f"and the animals have {rounded(value, 3)}"
-        if _is_share(tree) and (20 < most <= 100 if high is None else high == 100):
-            sentence = (
-                f"'{self.written.measure}' is a share here, from 0 to 1, {animals}."
-            )
+        if self._is_share_beside(tree, most):
+            sentence = f"'{self.written.measure}' lies from 0 to 1 here, {animals}."
             remedy = "If that is in percent, divide value, margin and range by 100, or multiply the measure by 100."
-        elif most <= 1 and (high == 100 or _is_percent(tree)):
+        elif most <= 1 and (self._top == 100 or _is_percent(tree)):
             sentence = f"'{self.written.measure}' seems to be in percent, {animals}."
             remedy = "Write values, margin, range and measure in one unit: shares, or percent."
         else:
             return
         self.diagnostics.warning(335, self._place("animals"), sentence, remedy)
+
+    @property
+    def _top(self) -> float | None:
+        """The highest possible value of the measure as written, or None."""
+        return self.written.range[1] if self.written.range else None
+
+    def _is_share_beside(self, tree: ex.Expression, most: float) -> bool:
+        """Return whether a measure lies from 0 to 1, while ``most``, the animals'
+        highest value, seems to be in percent.
+        """
+        is_percent = 20 < most <= 100 if self._top is None else self._top == 100
+        return (is_percent and _is_share(tree)) or (
+            most > 1 and self._is_never_above_one(tree)
+        )
+
+    def _is_never_above_one(self, tree: ex.Expression) -> bool:
+        """Return whether a measure is a variable that only holds numbers up to 1, or a
+        counter that is only counted as the trial ends.
+        """
+        if not isinstance(tree, ex.Variable):
+            return False
+        held = [value for name, value in self._assigned() if name == tree.name]
+        return bool(held) and all(
+            isinstance(value, ex.Number) and value.value <= 1 for value in held
+        )
+
+    def _assigned(self) -> Iterator[tuple[str, ex.Expression | None]]:
+        """Yield each variable or counter with each value that it may get. None: it may
+        get any number.
+        """
+        spec = self.spec
+        for name, variable in spec.variables.items():
+            yield name, _as_number(variable.initial)
+        for block in spec.schedule:
+            yield from ((name, _as_number(value)) for name, value in block.set)
+        for draw in spec.draws:
+            for row in draw.rows:
+                yield from zip(draw.columns, map(_as_number, row), strict=True)
+        for effects, ends in _effects_of(spec):
+            yield from ((one.variable, one.value) for one in effects.set)
+            once = ex.Number(1) if ends else None
+            yield from ((name, once) for name in effects.count)
 
     def _check_precision(self, found: ReferenceSpec, *, is_counted: bool) -> None:
         """Warn (333) of animals that do not show how animals differ, and (334) of a
@@ -496,7 +541,7 @@ class _Resolver:
             return
         below, above = value - margin <= low, value + margin >= high
         if {"higher": below, "lower": above, "alike": below and above}[better]:
-            worst = low if below else high
+            worst = high if better == "lower" else low
             sentence = f"The worst possible value, {worst:g}, is within the margin of {margin:g}, so no subject could FAIL."
             self._error(sentence, "Give a smaller margin.", "margin")
 
@@ -792,6 +837,19 @@ def _is_share(tree: ex.Expression) -> bool:
         return _is_share(tree.left)
     alike = ex.reads_clock(tree.left) == ex.reads_clock(tree.right)
     return alike and not _is_percent(tree)
+
+
+def _as_number(value: object) -> ex.Number | None:
+    return ex.Number(value) if isinstance(value, int | float) else None
+
+
+def _effects_of(spec: Specification) -> Iterator[tuple[EffectsSpec, bool]]:
+    """Yield all effects of a protocol, each with whether the trial ends with them."""
+    yield spec.each, False
+    for state in spec.states.values():
+        yield from ((state.entry, False), (state.each, False))
+    rules = chain(*(state.rules for state in spec.states.values()), spec.watch)
+    yield from ((rule.effects, rule.end is not None) for rule in rules)
 
 
 def _is_percent(tree: ex.Expression) -> bool:

@@ -363,4 +363,5 @@ def _compare(
             analogy=rodent and reference.kind == "analogy",
         ),
     )
-    return replace(judged, reason=wording.verdict(judged))
+    warnings = (*judged.warnings, *wording.passed_at_random(judged))
+    return replace(judged, reason=wording.verdict(judged), warnings=warnings)

@@ -42,6 +42,32 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
         yield f"{values} beyond its range of {low} to {high}: counted as the end of the range"
 
 
+#: The built-in agent that picks each action at random.
+AT_RANDOM = "random"
+#: A range that is at least this wide is hardly the range of a share.
+NO_SHARE = 20.0
+
+
+def passed_at_random(cell: CellResult) -> Iterator[str]:
+    """Yield a warning if random actions do as well as the animals, with the likely
+    cause if a mean from 0 to 1 is compared with a wide range.
+    """
+    plan, measured = cell.plan, cell.plan.measured
+    if cell.verdict is not Verdict.PASS or plan.against != "reference":
+        return
+    if plan.model != AT_RANDOM or plan.agent:
+        return
+    text = "random actions pass, and a protocol that they pass measures nothing"
+    if measured is not None and cell.judged is not None:
+        low, high = measured.range
+        if 0 <= cell.judged.mean <= 1 and high - low >= NO_SHARE:
+            text += (
+                f" (a mean {measured.name} of {number(cell.judged.mean)} in a range of {number(low)} to {number(high)}: "
+                "are measure, range and animals in one unit?)"
+            )
+    yield text
+
+
 def sample_size(sample: Sample) -> str:
     """Return the sample size in its standard form: ``10 subjects x 20 trials (200/200
     valid)``.

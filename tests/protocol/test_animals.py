@@ -608,8 +608,8 @@ COUNTING = MAZE.replace(
 @pytest.mark.parametrize(
     ("change", "values", "said"),
     [
-        (("", ""), (71.1, 65.5), "'alternation' is a share here, from 0 to 1"),
-        (("", ""), (0.71, 0.65), "is a share here"),
+        (("", ""), (71.1, 65.5), "'alternation' lies from 0 to 1 here"),
+        (("", ""), (0.71, 0.65), "lies from 0 to 1 here"),
         (("triads /", "100 * triads /"), (71.1, 65.5), ""),
         (("12, range: [0, 100]", "0.12, range: [0, 1]"), (0.71, 0.65), ""),
         (("triads / visits", "steps"), (71, 65), ""),
@@ -622,7 +622,7 @@ COUNTING = MAZE.replace(
         (
             ("better: higher, margin: 12, range: [0, 100], ", ""),
             (71.1, 65.5),
-            "'alternation' is a share here",
+            "'alternation' lies from 0 to 1 here",
         ),
     ],
 )

@@ -468,6 +468,14 @@ WARNINGS = {
     "animals in percent": (
         "W335", SCORED + "measures: {quick: steps < 5}\nreference: [«{measure: quick, value: 71, status: x}]"
     ),
+    "a counter of one event in percent": (
+        "W335", trial("{enter: goal, count: early, end: found}")
+        + "measures: {share: early}\nreference: [«{measure: share, value: 29.5, status: x}]"
+    ),
+    "a variable of 0 and 1 in percent": (
+        "W335", "vars: {early: 0}\n" + trial("{enter: goal, set: {early: 1}, end: found}")
+        + "measures: {share: early}\nreference: [«{measure: share, value: 29.5, status: x}]"
+    ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
     "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
     "a session that no block has": (
@@ -512,6 +520,19 @@ def test_an_end_in_finish_may_be_nearer_than_all_others(
     assert not [one for one in findings(text) if one.startswith(("W", "E"))]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        trial("{enter: goal, count: early}, {act: STAY, end: found}"),
+        "vars: {early: 0}\n" + trial("{enter: goal, set: {early: early + 1}}, {act: STAY, end: found}"),
+    ],
+)  # fmt: skip
+def test_what_may_count_further_is_no_share(text: str, findings: Findings) -> None:
+    reference = "reference: [{measure: share, value: 29.5, status: x}]"
+    found = findings(f"{text}measures: {{share: early}}\n{reference}")
+    assert not [one for one in found if one.startswith(("W335", "E"))]
+
+
 @pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
 def test_every_warning_stands_where_its_cause_is(
     code: str, text: str, findings: Findings, marked: Callable[[str], str]
@@ -524,6 +545,7 @@ def test_every_warning_stands_where_its_cause_is(
         "W307": {"W306"},
         "W314": {"W311"},
         "W331": {"W305", "W330"},
+        "W335": {"W305"},
     }.get(code, set())
     assert {one.split()[0] for one in found} <= {code} | beside
 

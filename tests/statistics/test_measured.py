@@ -144,6 +144,28 @@ def test_values_beyond_the_range_are_counted_as_its_end_and_told(
     )
 
 
+def test_a_pass_of_random_actions_says_that_nothing_is_measured(
+    plan: Plan, life: Life
+) -> None:
+    """The animals are in percent, the measure is 0 or 1 in a trial."""
+    early = Measured(name="early", better="lower", range=(0.0, 100.0))
+    cell = plan(animals(early, 29.5), subjects=20, trials=5, margin=10.0)
+    values = [[1.0, 0.0, n % 2, 1.0, 0.0] for n in range(20)]
+    own = [
+        judge(
+            replace(cell, model=model),
+            [replace(one, model=model) for one in measured(values, life, "early")],
+        )
+        for model in ("random", "other")
+    ]
+    assert [one.verdict for one in own] == [Verdict.PASS, Verdict.PASS]
+    assert own[1].warnings == ()
+    assert own[0].warnings == (
+        "random actions pass, and a protocol that they pass measures nothing (a mean early of 0.5 in a range of 0 to 100: "
+        "are measure, range and animals in one unit?)",
+    )
+
+
 def test_counters_and_truths_are_measures(plan: Plan, life: Life) -> None:
     trials = measured([[30.0]] * 4, life)
     cell = plan(
