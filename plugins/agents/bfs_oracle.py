@@ -15,16 +15,17 @@ GOAL = "G"
 
 
 class BfsOracle:
-    """An agent that walks to the nearest ``G``, by breadth-first search over cells and
-    headings. If it sees none, it explores.
+    """An agent that walks to the nearest ``G`` that it can reach and has not been on in
+    this trial, by breadth-first search over cells and headings. If there is none, it
+    explores.
 
     Exploring means going to the nearest of the least visited cells. Every character
     except ``#`` and blanks counts as walkable until a FORWARD into it fails. If the
     observation is not a map, the agent acts at random.
     """
 
-    #: Maximum number of pictures whose graphs are cached. A graph depends only on its
-    #: picture, so the cache is no memory of trials.
+    #: Maximum number of cached graphs. A graph follows from the text that it was built
+    #: from, so the cache is no memory of trials.
     CACHED_GRIDS = 32
 
     def __init__(self, context: AgentContext) -> None:
@@ -46,15 +47,15 @@ class BfsOracle:
         #: ``_barred``: the poses from which FORWARD failed.
         self._solid: dict[int, str] = {}
         self._barred: set[int] = set()
-        #: Failures of FORWARD since the last successful step. They are discarded if the
-        #: subject turns out to have been frozen at the time.
+        #: Failures of FORWARD since an action last had an effect. They are discarded if
+        #: the subject turns out to have been frozen at the time.
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []
         self._grid = grid.Grid("", 1)
 
     def begin_trial(self, observation: str) -> None:
-        """Forget everything, and read the first observation."""
+        """Forget the last trial, and read the first observation."""
         self._forget_trial()
         self._look(observation)
 
@@ -68,7 +69,7 @@ class BfsOracle:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Compare the result of the action with the expected one."""
+        """Read the observation, and learn from the result of the action."""
         before, picture, rest = self._pose, self._picture, self._rest
         expected = (
             None if before is None else self._grid.step(before, action, self._turn)
@@ -89,12 +90,13 @@ class BfsOracle:
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # The event may have ended a freeze, which explains the failures before it.
+            # What changed the observation may also have ended a freeze, which would
+            # explain the earlier failures.
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
-        """Return whether the subject was moved, because no single step connects the two
-        cells.
+        """Return whether the subject was moved: no single step leads from one of the
+        cells to the other.
         """
         rows, columns = zip(
             divmod(before, self._stride), divmod(after, self._stride), strict=True
@@ -132,7 +134,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _replan_from_scratch(self) -> None:
-        """Discard everything that depends on the old reading of the arena."""
+        """Build the graph and the goals anew, and drop the plan."""
         text = self._picture
         for cell in self._solid:
             text = text[:cell] + grid.WALLS[0] + text[cell + 1 :]
@@ -176,7 +178,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _withdraw_doubtful(self) -> None:
-        """Discard the failures of FORWARD from a time when nothing could move."""
+        """Discard the doubtful failures: the subject may have been frozen."""
         if not self._doubtful:
             return
         for pose, solid in self._doubtful:
@@ -199,7 +201,7 @@ class BfsOracle:
             )
             if plan:
                 return plan
-            self._goals = []  # No goal is reachable until the picture changes.
+            self._goals = []  # No goal is reachable in this graph.
         plan, seen = self._grid.plan(
             pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
         )

@@ -34,7 +34,7 @@ def read(observation: str) -> Sight | None:
     """Return the parsed observation, or None if it is not a top-down map with an arrow
     in it.
 
-    The map is the first line and all following lines of the same length.
+    The map is the first line and the lines directly below it that have the same length.
     """
     arrow = _ARROW.search(observation)
     if arrow is None:
@@ -53,8 +53,8 @@ def read(observation: str) -> Sight | None:
 
 
 def usual_ground(text: str) -> str:
-    """Return the character of most walkable cells: the most common one except walls,
-    arrows and goals.
+    """Return the most common character except walls, arrows and goals, or ``.`` if
+    there is no other.
     """
     candidates = sorted(set(text).difference(WALLS, ARROWS, "G"))
     return max(candidates, key=text.count, default=".")

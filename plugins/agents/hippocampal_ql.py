@@ -4,7 +4,7 @@ curiosity.
 Like Tabular-QL, the agent knows only observations (the text is the state), actions and
 rewards. It adds functions that are attributed to the hippocampus. It searches its map
 backwards from remembered rewards. A memory of reward fades when the reward fails to
-come, and is recalled in the context of earlier rewards in the trial. After a trial, the
+come, and is recalled in the context of the last reward in the trial. After a trial, the
 agent replays the trial's steps backwards. If no known way leads to reward, it takes the
 nearest untried action.
 """
@@ -35,9 +35,10 @@ class RewardMemory:
     each.
 
     The first is whether its reward can be taken again in the same trial, because most
-    food can be taken only once. If a step has no experience with this, the experience
-    with all steps counts. The second is the worth of a step in its *context*, the last
-    rewarded step of the trial, because food may then appear in a new place.
+    food can be taken only once. Until the agent has tried this with a step, its
+    experience with all steps counts. The second is the worth of a step in its
+    *context*, the last rewarded step of the trial, because food may then appear in a
+    new place.
     """
 
     def __init__(self) -> None:
@@ -123,7 +124,8 @@ _COUNT = len(ACTIONS)
 #: ``GAMMA``: discount per step. ``ALPHA``: learning rate. ``EPSILON``: share of random
 #: actions, which end unforeseen cycles.
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
-#: Cost of a punishment as large as the best reward, as a number of steps on the map.
+#: Cost of a punishment that is at least as large as the best reward, as a number of
+#: steps on the map.
 PUNISHMENT = 200
 #: A step on the known path that costs more than this is avoided while an untried action
 #: is near.
@@ -137,7 +139,7 @@ BORED = 5
 #: the observation in at most 5 % of the cases.
 ENOUGH = 20
 #: ``REPLAY`` is the maximum number of steps replayed after a trial. ``MOST_STATES`` is
-#: the maximum number of states. When it is reached, everything learnt is forgotten.
+#: the maximum number of states. When it is reached, map, values and memories are reset.
 REPLAY, MOST_STATES = 1000, 20_000
 
 

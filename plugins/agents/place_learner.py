@@ -4,10 +4,10 @@ goes to the best place by a map.
 The agent reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
 apparatus. It treats a trial as a series of *moments*, each with its picture and text.
 An event ends a moment: the subject is moved, the picture or the text changes, or the
-trial ends. In each moment the agent chooses a place and takes the shortest path that
-touches no other conspicuous place. It remembers the outcome for the place, for the
-place's looks, and for its role in the trial (whether it was already visited or
-rewarded).
+trial ends. In each moment the agent chooses a place and takes the shortest path, if
+possible one that touches no other conspicuous place. It remembers the outcome for the
+place, for the place's looks, and for its role in the trial (whether it was already
+visited or rewarded).
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ class Frame:
     """The room's frame of reference, in which places are remembered. Pictures are
     rotated until the landmarks match.
 
-    Landmarks are glyphs that occur once. The room counts as rotated if at least two of
-    them have moved around the centre by the same angle.
+    Landmarks are glyphs that occur once. The room counts as rotated if all known
+    landmarks in the picture, at least two, have moved around the centre by about the
+    same angle.
     """
 
     def __init__(self) -> None:
@@ -121,8 +122,8 @@ class Frame:
 
 
 def _landmarks(here: Situation) -> dict[str, complex]:
-    """Return the glyphs that occur once, with their positions relative
-    to the centre.
+    """Return the positions of the landmarks relative to the centre. A glyph at the
+    centre is no landmark.
     """
     counts = Counter(here.picture)
     found = (
@@ -234,7 +235,8 @@ class Choice(NamedTuple):
 
 class Worth:
     """Mean outcomes of kinds of places and of single places. Each mean includes a prior
-    that counts as one outcome: the mean of the more general kind.
+    that counts as one outcome: the mean of the more general kind, or else ``GUESS`` or
+    ``SHOWN``.
     """
 
     def __init__(self) -> None:
@@ -299,8 +301,8 @@ class Moment:
     """Statistics of moments that look alike."""
 
     #: In this order: the number of such moments, their shortest and longest duration in
-    #: steps, whether one ended although the subject entered nothing, and whether a
-    #: trial ended in one with reward or punishment.
+    #: steps, whether one ended with a step that was no attempt to go forward, and
+    #: whether a trial ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0
@@ -309,7 +311,9 @@ class Moment:
 
     @property
     def brief(self) -> bool:
-        """Whether such moments pass by themselves before the subject gets anywhere."""
+        """Whether all such moments were equally short, so that the subject cannot get
+        anywhere in them.
+        """
         return self.count > 1 and self.shortest == self.longest <= SHORT
 
     @property
@@ -371,7 +375,7 @@ WAIT = 8
 #: ``STEP_COST``: cost of a step. ``TRESPASS``: cost of a path across conspicuous
 #: places. ``CURIOSITY``: bonus for going to a conspicuous place.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
-#: If no place is worth more than this, the learner stays where it is for a while.
+#: If no place is worth this much, the learner stays where it is for a while.
 REST = 0.6
 #: Share of a reward's worth that does not depend on its size. The rest is proportional
 #: to its size, relative to the largest.
@@ -500,8 +504,8 @@ class PlaceLearner:
         """Record the outcome of a step for the place that it concerns."""
         over = step.changed or ended
         if reward or over:
-            # A reward for a step that moves the subject belongs to the new place,
-            # unless the subject was held.
+            # If a step that enters nothing moves the subject, its reward belongs to the
+            # new place, unless the subject was held.
             entered = step.tried and not self._moment.regular
             led = step.carried and not entered and step.asked
             if over:
@@ -629,8 +633,8 @@ class PlaceLearner:
         return self._frame.place(self._seen, place, glyph, self._ground)
 
     def _choose(self, here: Situation) -> None:
-        """Plan the path to the place with the highest expected outcome,
-        or stay there.
+        """Plan the path to the place with the highest expected outcome. If the subject
+        is there already, or no outcome is good enough, plan to wait.
         """
         grid = self._grid_seen(here)
         start = here.cell << 3 | here.heading
@@ -681,8 +685,8 @@ class PlaceLearner:
     def _worth_of_idling(
         self, choice: Choice, cell: int, here: Situation
     ) -> float | None:
-        # The moment passes by itself and was never rewarded, so only a place that has
-        # just been rewarded is a reason to go.
+        # Such moments pass by themselves, and no trial ended in one with reward or
+        # punishment, so only a place rewarded in this trial is a reason to go.
         if cell == here.cell:
             return 0.5
         return float(choice.been == REWARDED)

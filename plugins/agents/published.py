@@ -168,8 +168,8 @@ class PublishedBfsOracle:
     """
 
     def __init__(self, context: AgentContext) -> None:
-        #: Counts the steps without a visible goal, over the whole life. On a step
-        #: without a visible arrow, it is reduced modulo 8.
+        #: Counts the steps at which no arrow or no reachable goal was visible, over the
+        #: whole life. On a step without a visible arrow, it is reduced modulo 8.
         self._searched = 0
 
     def begin_trial(self, observation: str) -> None:

@@ -29,8 +29,8 @@ def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with a path that always goes to the neighbour with the largest reward (a
-    random one of several), and ends at a reward or a dead end.
+    """Answer with a path that always goes to the unvisited neighbour with the largest
+    reward (a random one of several), and ends at a reward or a dead end.
 
     The baseline looks one step ahead, and never plans. It cannot see groups of nodes,
     so it answers questions about their number with 1.

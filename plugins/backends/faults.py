@@ -55,7 +55,7 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
 
 
 #: Words for periods of a day or longer. A limit per such period is a quota, because
-#: no pause between attempts is longer.
+#: no pause between attempts outlasts it.
 _LONG = (
     r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
     r"|\b[rt]pd\b"
@@ -83,7 +83,7 @@ _FIRST = (
         r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
         rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
-        # Exclude messages that nothing was charged: they are not about missing money.
+        # Exclude messages which say that nothing was charged: no money is missing.
         r"(?!.{0,20}(charged|deducted|billed|consumed))",
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
@@ -243,7 +243,7 @@ def fault_of_error(
     body: str = "",
 ) -> ChatFaultError:
     """Return the fault that the JSON of an answer describes: ``{"error": {...}}`` in
-    one of its many forms. ``said`` introduces the message. If the JSON has none,
+    one of its many forms. ``said`` introduces the message. If the JSON has no message,
     ``body`` is quoted.
     """
     codes, message, details = _spoken(content)

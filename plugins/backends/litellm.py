@@ -47,7 +47,7 @@ from cheesebench.plugins.backends.processes import typed
 from cheesebench.plugins.backends.replies import reply_in
 
 #: Environment variables that are set before litellm is imported, so that it downloads
-#: no price list, reads no ``.env`` file, and writes no messages.
+#: no price list, reads no ``.env`` file, and logs only errors.
 ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_MODE": "PRODUCTION",
@@ -237,7 +237,7 @@ def _with_breakpoint(message: Message) -> dict[str, Any]:
 
 
 def import_litellm() -> Any:
-    """Import litellm so that it writes no messages and downloads no prices."""
+    """Import litellm so that it logs only errors and downloads no prices."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library: Any = importlib.import_module("litellm")
@@ -263,7 +263,7 @@ def fault_kind(error: Exception) -> FaultKind:
 
 def _kind_by_words(error: Exception) -> FaultKind | None:
     """Return the kind of fault that an error's words show, or None. Words decide only
-    beside a status that litellm may have made up.
+    if litellm may have made up the error's status.
     """
     if getattr(error, "status_code", 500) not in (200, 400, 500):
         return None
@@ -297,8 +297,8 @@ def _remedy(parameter: str) -> str:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection. Raise OptionError if litellm is not installed, or a served
-    setting is not allowed.
+    """Open a connection. Raise OptionError if litellm is not installed, or an option or
+    served setting is not allowed.
     """
     _check_installed(context)
     check_served(
@@ -306,15 +306,15 @@ def connect(context: BackendContext) -> Connection:
         (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"),
     )
     own = context.options.get("base_url")
-    if own:  # It is recorded even if another address is used.
+    if own:  # The option is recorded even if another address is used.
         check_address(str(own))
     return LiteLLM(context.options, context.base_url or own)
 
 
 def check(context: BackendContext) -> str:
     """Return what is available (``BackendSpec.check``). Raise OptionError if litellm is
-    not installed, or if ``api_key_env`` names a variable without a key. Other keys are
-    not looked for, because only litellm knows which keys a provider needs.
+    not installed, or if the option ``api_key_env`` leads to no usable key. Other keys
+    are not looked for, because only litellm knows which keys a provider needs.
     """
     _check_installed(context)
     if "api_key_env" in context.options:

@@ -58,8 +58,8 @@ def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model's file, and return it when it is healthy.
 
     Raise OptionError for an invalid option or file. Raise PluginError if llama.cpp or
-    the file is not available, or, with the end of the log, if the server does not
-    become healthy.
+    the file is not available, or if the server does not become healthy. The last error
+    quotes the end of the server's log.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))

@@ -493,8 +493,9 @@ OPTIONS: Mapping[str, str] = {
 
 
 def base_url(context: BackendContext) -> str:
-    """Return the address of the server. Raise OptionError for an option ``base_url``
-    that may hold a key, even if another address is used, because it is recorded.
+    """Return the address of the server. Raise OptionError if the option ``base_url`` is
+    not valid or may hold a key, even if another address is used, because the option is
+    recorded.
     """
     own = context.options.get("base_url")
     if own:
@@ -576,8 +577,8 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
     environment variables: ``{api-key: AZURE_API_KEY}``, or on the command line
     ``api-key=AZURE_API_KEY``.
 
-    Raise OptionError for a header that cannot be set, and for a variable that is empty,
-    or whose value reports could show.
+    Raise OptionError for a header that cannot be set, or a variable without a usable
+    value.
     """
     given = options.get("headers") or {}
     if isinstance(given, str):
@@ -628,7 +629,7 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 def _secret_name(settings: Any) -> str:
     """Return the name of a setting, at any depth, that may hold a key, or "" if there
-    is none. Its name tells, or its value, which the environment has as a key.
+    is none. Either the name says so, or the value contains a key from the environment.
     """
     if isinstance(settings, list):
         return next(filter(None, map(_secret_name, settings)), "")
@@ -665,7 +666,9 @@ def connect(context: BackendContext) -> Connection:
 
 
 def check(context: BackendContext) -> str:
-    """Return in words whether there is a key for the server (``BackendSpec.check``)."""
+    """Return in words whether there is a key for the server (``BackendSpec.check``).
+    Raise OptionError for an invalid option or a missing key.
+    """
     url = base_url(context)
     public = endpoint(url).host == endpoint(PUBLIC).host
     key, _ = key_from_environment(context.options, "OPENAI_API_KEY", required=public)

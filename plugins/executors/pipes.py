@@ -99,7 +99,8 @@ def take_output() -> Any:
 
 async def start(module: str, log: Path) -> Process:
     """Start a process that runs the function ``main`` of a module, with the sys.path of
-    this process. The process's output is appended to ``log``.
+    this process. The process's standard error is appended to ``log``, if this file can
+    be opened.
 
     Raise WorkerDiedError if the machine cannot start another process.
     """
@@ -166,8 +167,8 @@ async def end(process: Process, patience: float = 0.0) -> int:
 
 
 def end_session(leader: int) -> None:
-    """Kill the remaining processes of a session, except this process. Only Linux can
-    find them, because it has /proc.
+    """Kill the remaining processes of a session, except this process. They are found
+    only on Linux, which has /proc.
     """
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # The process may have just ended.

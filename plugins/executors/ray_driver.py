@@ -39,8 +39,8 @@ from cheesebench.plugins.executors import pipes, ray_task
 #: ``TASK_SECONDS``: target duration of a task. Ray itself needs some milliseconds for
 #: each task. ``TASK_JOBS``: maximum number of jobs in a task.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
-#: A job fails when this many of its attempts have failed: ``CRASHES`` because a process
-#: died, or ``DEATHS`` because a node died.
+#: A job fails when this many of its attempts have failed: ``DEATHS`` because a node
+#: died, or ``CRASHES`` for another reason, such as the death of a process.
 CRASHES, DEATHS = 3, 20
 #: Seconds before the next attempt at a job whose node died. For about 15 s after a
 #: node's death, Ray still sends tasks to it, and each fails at once.
@@ -68,8 +68,9 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` is the number of processes that died with it, and ``deaths``
-    the number of nodes. After the first of either, it runs in a task of its own.
+    """A job. ``deaths`` is the number of its attempts that failed because a node died,
+    and ``crashes`` the number of its other failed attempts. After the first failure,
+    the job runs in a task of its own.
     """
 
     number: int
@@ -336,7 +337,7 @@ def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
 @contextlib.contextmanager
 def _limited(pipe: Any) -> Iterator[None]:
     """End this process with a message unless the block ends in time. If anything
-    listens at the address, Ray tries endlessly.
+    listens at the address, even if it is no cluster, Ray tries endlessly.
     """
 
     def give_up() -> None:

@@ -81,7 +81,7 @@ class Lens:
     are opaque.
     """
     heights: Numbers
-    """Height of a wall on the square above the horizon, in rows."""
+    """Number of rows that a wall on the square reaches above the horizon."""
     shades: NDArray[np.uint32]
     """Character of a wall on the square, as a code point."""
     floor: Numbers
@@ -299,8 +299,8 @@ class _Stage:
         things = self._glyphs[hit]
         walls = things == ord(WALL)
         things = np.where(walls, lens.shades[at], things)
-        # Draw an edge between two equal objects side by side, unless one is only one
-        # column wide.
+        # Draw an edge between two equal objects side by side, unless the right one is
+        # only one column wide.
         alike = (
             (hit[1:-1] != hit[:-2])
             & (hit[1:-1] == hit[2:])

@@ -114,7 +114,7 @@ def window(history: int | str) -> Window:
 
 
 class _Rule(NamedTuple):
-    """A requirement on a value: what it says in words, and its test."""
+    """A requirement on a value, in words and as a test."""
 
     wanted: str
     holds: Callable[[Any], bool]
@@ -228,8 +228,8 @@ RETRIES = 2
 #: The STAY actions for the rest of an abandoned trial (``end-trial``, ``patience``).
 #: There are more of them than any sensible trial has steps.
 REST = (STAY,) * 10_000
-#: Maximum number of characters of a reply that are kept. It is far more than
-#: ``max_tokens`` allows, and matters only for servers without limits.
+#: Maximum number of characters of a reply that later prompts repeat. It matters only
+#: if ``max_tokens`` is large or the server ignores it.
 REPLY_LENGTH = 20_000
 #: Names of the counters of a trial; see ``LlmAgent.tally``.
 COUNTS = (
@@ -306,8 +306,8 @@ class LlmAgent:
         self._system = Message("system", (text,), stays=True)
         self._past: list[_Past] = []
         self._learnings = ""
-        #: Events since the last call, or, without a history, all events of the present
-        #: stretch.
+        #: Events since the last call. Without a history, they are events of the present
+        #: stretch only.
         self._events: list[prompts.Event] = []
         #: Events of earlier stretches that the model has not seen. Notes on them are
         #: requested before the next stretch.
@@ -337,8 +337,8 @@ class LlmAgent:
         self._events.append(prompts.Begun(observation))
 
     def freed(self, observation: str) -> None:
-        """Begin a new stretch, because the subject is free again after being held or
-        moved.
+        """Begin a new stretch if there is no history, because the subject is free again
+        after being held or moved.
         """
         if not self._window.most and self._events:
             # The last step belongs to the old stretch, and the new observation to the
@@ -347,8 +347,8 @@ class LlmAgent:
             self._events.append(prompts.Freed(observation))
 
     def interrupted(self) -> bool:
-        """Drop the rest of the plan, if there is one. In a trial that passes without
-        calls there is none.
+        """Drop the rest of the plan, and return whether there was one. In a trial that
+        passes without calls there is none.
         """
         if not self._pending:
             return False
@@ -391,7 +391,8 @@ class LlmAgent:
 
     def read(self, reply: ChatReply) -> Sequence[int]:
         """Return the reply's actions, at most as many as the setting ``actions``. For a
-        reply without an action, return STAY or ``REST``, or nothing to ask again.
+        reply without an action, return STAY or ``REST``. Return nothing if the model is
+        to be asked again, as it is after its notes.
         """
         spoken = self._spoken(reply)
         told = "\n".join(
@@ -449,9 +450,7 @@ class LlmAgent:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Record the result of a step. The model chose the step, or the subject was
-        frozen.
-        """
+        """Record the result of a step, even of one that the model did not choose."""
         asked = self._pending.popleft() if self._pending else None
         if asked is not None and self._past and not self._silent:
             self._past[-1].carried_out.append(asked)
@@ -463,11 +462,11 @@ class LlmAgent:
         return {name: self._counts[name] for name in COUNTS}
 
     def _staying(self) -> int:
-        """Return the number of past pairs with which later prompts begin, too, so that
-        a server should cache them.
+        """Return the number of past pairs, from the first, that a server should cache.
 
-        Before a cut, the last prompt still begins like the one before it, but no later
-        prompt contains what it adds.
+        As a rule they are all pairs, because the next prompt begins with them. If the
+        next prompt will drop pairs, they are the pairs of the prompt before, whose
+        cache can be used once more. A window that slides leaves nothing to cache.
         """
         pairs, (_, most) = len(self._past), self._window
         if pairs < most:

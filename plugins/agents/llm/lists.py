@@ -36,12 +36,12 @@ _ARTICLES = _set("a the to your my")
 
 
 def _plain(text: str) -> str:
-    """Return a name without blanks, hyphens, underscores and articles."""
+    """Return the letters of a name in lower case, without its articles."""
     words = re.findall(r"[^\W\d_]+", text.casefold())
     return "".join(word for word in words if word not in _ARTICLES)
 
 
-#: Full names, without the blanks, hyphens, underscores and articles in them.
+#: Full names, as ``_plain`` writes them.
 FULL = {
     "forward": FORWARD,
     "forwards": FORWARD,
@@ -66,7 +66,7 @@ FULL = {
         _plain(words): ACTIONS.index(action) for action, words in descriptions().items()
     },
 }
-#: Names that are read only in a list below the label.
+#: Names that count only in a list with a label.
 SHORT = {
     **dict.fromkeys(("f", "fwd", "ahead", "straight", "moveonecell"), FORWARD),
     **dict.fromkeys(("l", "left"), ROTATE_LEFT),
@@ -88,8 +88,8 @@ _MOST_TOKENS = 6
 BLANKS = " \t\n*_`"
 #: Words allowed between items, and before the first one.
 _CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: Words allowed before the first item of a sentence that announces actions. At least
-#: one of ``_WILL`` is required.
+#: Words allowed before the items of a labelled line, and of a sentence that announces
+#: actions. Such a sentence needs one of ``_WILL`` before its first item.
 _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )

@@ -33,8 +33,8 @@ from cheesebench.plugins.agents.llm.turns import until_role, until_token
 #: actions are. No model's reply is longer.
 MAX_READ = 200_000
 
-#: Matches a tag such as ``</s>`` or ``<answer>``. It means nothing, unless it names a
-#: label.
+#: Matches a tag such as ``</s>`` or ``<answer>``. The tag means nothing unless it names
+#: a label.
 _MARKUP = re.compile(
     r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE
 )
@@ -235,7 +235,8 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
 
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
-        # A commentary calls a tool, or addresses the user.
+        # Only `analysis` is reasoning: a commentary calls a tool, or addresses the
+        # user.
         return tag["channel"].lower() != "analysis"
     return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith(
         "end_"

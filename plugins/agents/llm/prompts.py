@@ -167,7 +167,9 @@ def messages() -> Mapping[str, Template]:
 
 
 def descriptions() -> dict[str, str]:
-    """Return the system prompt's description of each action, up to the first comma."""
+    """Return the system prompt's description of each action, up to the first comma or
+    placeholder.
+    """
     lines = [line.partition(": ") for line in _data()["pieces"]["actions"].split("\n")]
     return {
         name: re.split("[,$]", words)[0] for name, _, words in lines if name in ACTIONS
@@ -218,12 +220,12 @@ def tell(
     """Return the part of a message that tells what happened: every step, its reward,
     and the observation after it.
 
-    If ``closed``, the last observation is left out, because it opens the next stretch,
-    unless it ends a trial. An observation equal to the previous one is not
+    If ``closed``, the last observation is left out unless the trial ended with it,
+    because it opens the next stretch. An observation equal to the previous one is not
     repeated, and equal steps without any change are written as one. With ``changes``,
     observations between the first and the last one are written as the lines that differ
-    from the previous one. All trials end with the same words, which do not say how the
-    trial ended.
+    from the previous one, if this is shorter. All trials end with the same words, which
+    do not say how the trial ended.
     """
     text = messages()
     runs = list(_runs(events))
@@ -291,7 +293,8 @@ def _change(before: str | None, event: Event, changes: bool) -> str:
 
 def _patch(before: str | None, now: str) -> str:
     """Return the changed lines with their numbers. Return "" if they are no shorter
-    than the whole, if the number of lines has changed, or for pictures.
+    than the whole, if the number of lines has changed, for pictures, or if there is no
+    earlier observation.
     """
     if before is None or isinstance(before, Picture) or isinstance(now, Picture):
         return ""
@@ -374,10 +377,11 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    The first ``staying`` pairs remain in later prompts, so the last reply among them is
+    A server should cache the first ``staying`` pairs, so the last reply among them is
     marked as staying. If ``learnings`` is None, learnings are not requested.
-    ``actions`` is the number of actions to request. ``refused`` is the number of
-    replies to this prompt that had no action. If there are any, the prompt says so.
+    ``actions`` is the maximum number of actions that the prompt asks for. ``refused``
+    is the number of replies to this prompt that had no action. If there are any, the
+    prompt says so.
     """
     text = messages()
     memory = (
