@@ -41,8 +41,8 @@ class TestReport:
     test (in the parent's file if the test is inherited). ``actions`` has one letter
     (``FLRS``) for each step of the tested trial. ``differences`` are sentences such as
     ``outcome: expected correct, was timeout``. A test that passed has none. ``ended``
-    says where the subject was after the last step, and ``trace`` is the command that
-    shows the steps. Both are empty if no step was played.
+    says where the subject was after the last step, and ``trace`` names the command that
+    shows the steps. Both are empty if the test passed, or no step was played.
     """
 
     # This stops pytest from collecting the class as a test.
@@ -162,7 +162,7 @@ def _wait_out(life: ArenaSubject) -> None:
 
 def _read_actions(actions: Sequence[str] | str) -> list[int]:
     """Return the numbers of actions given as letters, full names, or one string of
-    letters (blanks are ignored).
+    letters (spaces are ignored).
     """
     words = actions.replace(" ", "") if isinstance(actions, str) else actions
     return [

@@ -40,8 +40,8 @@ class CompiledArena(Paradigm):
         """Return the picture at the beginning of a trial of this life, or the picture
         that ``state`` would show at that moment.
 
-        The subject waits through earlier trials. A ``place`` in ``state`` has no
-        effect: the subject stays where it is.
+        The subject waits through earlier trials. Effects of entering ``state``, such as
+        ``place``, are not applied.
         """
         life = ArenaSubject(self.program, view, seed, subject)
         for _ in range(trial - 1):

@@ -169,8 +169,8 @@ class SwappedView:
         self.view, self._glyphs, self._texts = view, glyphs, texts
         self.name = view.name
         self.characters = view.characters
-        # The latest scene and its changed copy. One pair is enough, because a view
-        # draws all poses of one scene before the next scene.
+        # The latest scene and its changed copy. One pair is enough, because consecutive
+        # observations mostly show the same scene.
         self._last: tuple[Scene, Scene] | None = None
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -324,8 +324,8 @@ class YokedSubject(ArenaSubject):
         return self._observation(), reward, status
 
     def _live_own_step(self, bits: int) -> None:
-        """Record the subject's own events, and the outcome that they would have. These
-        events have no other effect.
+        """Fire the `watch` rules that the subject's own events fire, and note the
+        outcome that these events would have. Other rules of the subject have no effect.
         """
         program, state, fired = self._program, self._current, False
         if bits & program.where_mask:

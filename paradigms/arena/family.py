@@ -79,8 +79,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
-        """Return whether a file has an unknown key and no arena. Report it, because the
-        family that reads it is probably not installed.
+        """Return whether a file has no arena and a key that resembles none of ours.
+        Report such a file: the family that reads it is probably not installed.
         """
         known = self.document.model_fields
         strange = [

@@ -63,8 +63,7 @@ class ArenaSubject:
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED
     or TRUNCATED, for each trial.
 
-    Compiled expressions (see ``program``) read the public attributes. Other code must
-    not write them.
+    Compiled expressions (see ``program``) read the public attributes.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -109,8 +108,9 @@ class ArenaSubject:
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
         self._look: Look
-        # These make a step without events fast: tables, events with rules, the next
-        # step at which a timer is due, and the constant reward.
+        # These make a step without events fast: tables, drawn observations, events with
+        # rules, the next step that a timer or the limit makes a slow one, and the
+        # constant reward.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -127,8 +127,8 @@ class ArenaSubject:
 
     @property
     def life_over(self) -> bool:
-        """Whether this trial is the last of the schedule. If that depends on how it
-        ends, it is known only afterwards.
+        """Whether this trial is the last of the schedule. If that depends on outcomes,
+        the answer is final only after the end of the trial.
         """
         return self._schedule.over
 
@@ -174,8 +174,9 @@ class ArenaSubject:
         return self._observation()
 
     def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
-        """Clause 2: variables whose scope begins take their initial value, or the value
-        that the block sets.
+        """Clause 2: set counters to 0, and variables whose scope begins to their
+        initial value. Then set what the block sets: all of it when the block begins,
+        later only variables whose scope begins.
         """
         values = self.values
         values.update(dict.fromkeys(self._program.specification.counters, 0))
@@ -190,7 +191,9 @@ class ArenaSubject:
                 values[name] = value
 
     def _draw_rows(self, began: set[Scope]) -> None:
-        """Clause 3: make the draws whose scope begins, in the order of the file."""
+        """Clause 3: make the draws whose scope begins, in the order of the file. After
+        its first time, a draw whose ``keep_if`` holds keeps its values.
+        """
         for draw, sequence in self._draws:
             if draw.per not in began:
                 continue
@@ -290,7 +293,9 @@ class ArenaSubject:
         return self._frames[pose >> 2] or self._observation(), self._pay, RUNNING
 
     def _happen(self, bits: int) -> tuple[str, float, int]:
-        """Clauses 8 to 17: the slow path, for a step in which an event is possible."""
+        """Clauses 8 to 17: the slow path, for a step in which more than movement may
+        happen.
+        """
         if self._ended:
             self.steps -= 1
             self._trace.entries.pop()
@@ -316,7 +321,7 @@ class ArenaSubject:
 
     def _fire_rules(self, bits: int) -> float:
         """Clauses 10 to 14: fire all rules of `watch` that hold, and the first one of
-        the state.
+        the state. Then test `finish`.
         """
         state, watch = self._current, self._program.watch
         reward, fired = self._fire_watch(watch, bits) if watch else (0.0, False)
@@ -352,7 +357,7 @@ class ArenaSubject:
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
         """Return whether trigger, ``if`` and ``p`` hold, tested in this order. Set
-        ``it``.
+        ``it`` if the rule has a target.
         """
         if rule.after is not None:
             # A duration of NaN is never over.
@@ -406,7 +411,9 @@ class ArenaSubject:
         return reward
 
     def _enter(self, name: str) -> float:
-        """Clause 13: restart the clock, and run the effects of the entry."""
+        """Clause 13: enter a state, restart its clock, and apply the effects of the
+        entry. Return their reward.
+        """
         self.state = name
         self._current = self._program.states[name]
         self._entered = self.steps
@@ -512,8 +519,8 @@ class ArenaSubject:
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
-        """Return whether the ended trial is a success, or None if the protocol defines
-        none.
+        """Return whether the ended trial is a success, or None if the protocol has no
+        `success`.
         """
         success = self._program.success
         return None if success is None else bool(success(self))
@@ -522,8 +529,8 @@ class ArenaSubject:
         return bool(self.success())
 
     def recent(self, what: ex.Recent) -> int:
-        """Return how many of the latest trials ended like this. The present trial
-        counts once it has ended.
+        """Return how many of the latest trials ended as ``what`` says. The present
+        trial counts once it has ended.
         """
         return sum(self._past[self._program.recents[what]])
 
@@ -531,7 +538,9 @@ class ArenaSubject:
 
     @property
     def pose(self) -> int:
-        """An index into the tables (see ``tables.Geometry``)."""
+        """Cell and heading of the subject, as an index into the tables (see
+        ``tables``).
+        """
         return self._pose
 
     @property
@@ -548,7 +557,7 @@ class ArenaSubject:
 
     @property
     def placed(self) -> bool:
-        """Whether the last step put the subject elsewhere."""
+        """Whether the latest step placed the subject (`place`)."""
         return self.steps in self._trace.placed
 
     def foreseen(self, action: int) -> str:
@@ -582,7 +591,9 @@ class ArenaSubject:
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:
-        """Squares where an entry (or press) would bring the largest reward now."""
+        """Squares where an entry (or press) would bring the largest reward now. A
+        reward that must be computed counts as the largest.
+        """
         found: dict[float, set[tuple[int, int]]] = {}
         arena, held = self._program.specification.arena, self.it
         for (trigger, name), bit in self._geometry.bit.items():
@@ -759,7 +770,9 @@ class ArenaSubject:
 
 
 def plain_value(value: Any) -> Value:
-    """Return a value for records: sets as sorted lists, undefined values as None."""
+    """Return a value for records: sets as sorted lists, and numbers that are undefined
+    or infinite as None.
+    """
     if isinstance(value, frozenset):
         return sorted(map(str, value))
     if isinstance(value, float) and not math.isfinite(value):
@@ -783,8 +796,8 @@ class Trace:
     """The poses of a trial so far.
 
     ``entries`` has, for each step, the pose after it plus the action. ``first`` is the
-    pose at the beginning. ``placed`` has the steps (counted from 1) that placed the
-    subject, each with the pose after it.
+    pose at the beginning. ``placed`` has the steps that placed the subject, each with
+    the pose after it. Steps are counted from 1; 0 is the entry into the first state.
     """
 
     geometry: Geometry
@@ -823,11 +836,12 @@ class Trace:
         return int(np.count_nonzero(forward & ~same)), int(np.count_nonzero(bumped))
 
     def departure_error(self, places: tuple[str, ...]) -> float:
-        """Return the angle between the first direction walked and the direction of
-        places.
+        """Return the angle (0 to 180 degrees) between the first direction walked and
+        the direction of the centre of places.
 
         Both are measured from the beginning of the trial, or from the latest placement.
-        The angle is NaN until the subject is far enough away.
+        The angle is NaN until the subject is ``DEPARTURE`` cells away, or if either
+        direction is undefined.
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))

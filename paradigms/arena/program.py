@@ -38,8 +38,8 @@ def _divide(left: float, right: float) -> float:
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the function with results from 2**53 on converted to floats. Floats cannot
-    represent such integers exactly, and a growing variable (`n: n * n`) would fill the
+    """Return the function with integer results converted to floats if their size is
+    2**53 or more: as integers, they could grow without end (`n: n * n`) and fill the
     memory. ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are
     identical.
     """
@@ -119,8 +119,9 @@ def compile_expression(tree: ex.Expression) -> Function:
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return the variables of an expression whose values are worth caching, because it
-    is long and reads few variables and no path. Return None for any other expression.
+    """Return the names that an expression reads, if its values are worth caching: it
+    must be long, and read only few variables (or ``it``) and nothing else of a life.
+    Return None for any other expression.
     """
     nodes = list(ex.walk(tree))
     length = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes)
@@ -347,8 +348,8 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule. ``mask`` has every event bit that can fire it. ``who`` decides
-    whether one of them fires it now.
+    """A compiled rule. ``mask`` has every event bit that can fire it. For a rule with a
+    target, ``who`` decides whether one of them fires it now.
     """
 
     mask: int

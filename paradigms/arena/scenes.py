@@ -20,8 +20,8 @@ from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Maximum size of the drawn observations of one paradigm in one view, in bytes. If
-#: there are more, all are dropped, and drawn again on demand.
+#: Maximum size of the looks and drawn observations of one paradigm in one view, in
+#: bytes. If there are more, all are dropped, and made again on demand.
 MAX_BYTES = 64 * 2**20
 #: Approximate size of a look: ``_TILE_BYTES`` for each square of its scene, and
 #: ``_SLOT_BYTES`` for each pose.
@@ -94,8 +94,8 @@ class Gallery:
         return found
 
     def _make_room(self, size: int) -> None:
-        """Count ``size`` more bytes, and clear the cache if it is too large. Subjects
-        keep their present look.
+        """Clear the cache if ``size`` more bytes would be too many, then count them.
+        Subjects keep their present look, without its drawn observations.
         """
         if self._bytes + size > MAX_BYTES:
             for kept in self._looks.values():
@@ -157,7 +157,6 @@ class Gallery:
 
         def tile(square: Square) -> Tile:
             if landmarks.get(square, VOID) != VOID:
-                # A landmark that is shown as a blank is not drawn.
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind

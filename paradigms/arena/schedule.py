@@ -86,7 +86,7 @@ class Schedule:
                 )
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
-            # This repetition is over, or ``until`` skips the rest of it.
+            # This repetition is over, or the rest of it is skipped.
             self._number = None
             self._repetition += 1
             if block.ends is not None:
@@ -143,13 +143,15 @@ class Schedule:
 
     @property
     def counts_outcomes(self) -> bool:
-        """Whether the rest of the schedule depends on how trials end."""
+        """Whether the length of the present block depends on how its trials end."""
         return self._block < len(self._blocks) and bool(
             self._blocks[self._block].criteria
         )
 
     def key(self) -> Hashable:
-        """Return everything on which the rest of the schedule depends."""
+        """Return everything on which the rest of the schedule depends, at the beginning
+        of a trial.
+        """
         place = self._block, self._repetition, self._number
         if self._block == len(self._blocks):
             return place
@@ -189,8 +191,8 @@ class DrawSequence:
         self._run: list[RuntimeValue] = []
 
     def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
-        """Draw the next row. ``dealt`` holds the members that a draw with ``sample``
-        assigns.
+        """Draw the next row. ``dealt`` holds the members from which a draw with
+        ``sample`` takes its values.
         """
         spec, count = self._spec, self.count
         if spec.sample is not None:
@@ -253,8 +255,8 @@ class DrawSequence:
     def _permuted_block(self, items: list[Row]) -> list[Row]:
         """Return a permutation that satisfies ``max_run``, also across blocks.
 
-        Each such permutation is equally likely. If hardly any exist, one is constructed
-        step by step instead.
+        Each such permutation is equally likely. But if ``MAX_ATTEMPTS`` random ones
+        fail, one is constructed step by step instead.
         """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._name}|{self.count}|{attempt}")
@@ -263,8 +265,8 @@ class DrawSequence:
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
-        """Construct a permutation that satisfies ``max_run``. Frequent values come
-        early, so that they do not remain for the end.
+        """Construct a permutation that satisfies ``max_run``. Each row is the first of
+        the shuffled ones after which the remaining rows can still be ordered.
         """
         left = self._stream.shuffled(items, f"{self._name}|{self.count}|composed")
         block: list[Row] = []
@@ -279,8 +281,9 @@ class DrawSequence:
         return block
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
-        """Return whether the remaining rows can be ordered so that no run is too long:
-        there must be enough other rows to separate equal ones.
+        """Return whether the last run is short enough, and the remaining rows can be
+        ordered so that no run is too long: there must be enough other rows to separate
+        equal ones.
         """
         longest = self._spec.max_run or len(values) + len(left)
         last, length = (
@@ -310,8 +313,8 @@ class DrawSequence:
 def dealt(
     spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]
 ) -> Sequence[RuntimeValue]:
-    """Return the members that a draw with ``sample`` assigns, from a group or from a
-    set drawn before.
+    """Return the members from which a draw with ``sample`` takes its values: a group,
+    or a set drawn before. Other draws have none.
     """
     if spec.sample is None:
         return ()

@@ -41,8 +41,8 @@ class Tables:
 
 
 class Geometry:
-    """The tables of an arena, computed on first use: a pair for each set of closed
-    doors, and one for frozen states.
+    """The tables of an arena, computed on first use for each set of closed doors, and
+    separately for frozen states.
     """
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
@@ -148,8 +148,8 @@ class Geometry:
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action: whether the action is FORWARD against a solid other
-        than a wall, and so presses the solid.
+        """For every pose + action: whether a solid other than a wall is ahead of the
+        pose, so that FORWARD would press the solid.
         """
         poses = range(0, self.poses * 4, 4)
         ahead = [
@@ -294,8 +294,8 @@ def shortest_path(
     """Return a shortest list of actions (0-2) whose last one enters or presses the
     goal.
 
-    Return None if there is no path, because a door is closed, the state is frozen, or
-    the goal does not exist. Among equally short paths the order FORWARD, ROTATE_LEFT,
+    Return None if there is no path (a closed door may be in the way, for example, or
+    the state may be frozen). Among equally short paths the order FORWARD, ROTATE_LEFT,
     ROTATE_RIGHT decides, so that the result is deterministic.
     """
     came_by: dict[int, int] = {pose: -1}

@@ -21,7 +21,7 @@ class Turning:
     """
 
     variable: str
-    """The variable that holds the place of one landmark in this trial."""
+    """The draw's first column that holds names of landmarks."""
     degrees: Mapping[object, int]
     """By value of ``variable``: how far the landmarks have gone round, in degrees
     clockwise, rounded.

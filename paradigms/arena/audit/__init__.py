@@ -90,9 +90,9 @@ def audit(
 
 
 def _judging(paradigm: ArenaParadigm) -> ArenaParadigm:
-    """Return a paradigm whose verdict is about a measure with a condition of success,
-    if it has none: a trial passes if its measure is what the verdict asks of the mean.
-    A trial without a value does not pass.
+    """Return the paradigm with a condition of success, which it may lack if its verdict
+    is about a measure. Then a trial passes if its measure is what the verdict asks of
+    the mean, and a trial without a value does not pass.
     """
     specification = paradigm.specification
     about = specification.judged

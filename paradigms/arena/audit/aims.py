@@ -1,9 +1,9 @@
 """Aims of a subject with little memory. An aim names a member of a group of places by
 its rank, counted from something that the subject sees.
 
-An aim contains no name of the protocol. Members are ranked clockwise from a zero:
-north, straight ahead, the subject's own side, or a glyph that is not always on the same
-squares.
+An aim contains no name of the protocol. Members are ranked clockwise from a zero
+(north, straight ahead, the subject's own side, or a glyph that is not always on the
+same squares), or by their distance from the subject or from such a glyph.
 """
 
 from __future__ import annotations
@@ -228,8 +228,8 @@ class Places:
         return frozenset(), tiles, said
 
     def _as_drawn(self, life: ArenaSubject) -> Seen:
-        """Return what is seen without a lesion. Equal pictures are one: neither the
-        order of what is shown, nor what changes nothing, is visible.
+        """Return what is seen without a lesion. Looks with equal pictures count as one,
+        because the subject cannot tell them apart.
         """
         look = life.look
         if look.key not in self._seen:
@@ -296,7 +296,6 @@ class Moment:
         closed, shown, text = places.seen_of(life)
         often = Counter(glyph for _, glyph in shown)
         self.kind: Kind = len(closed), tuple(sorted(often.items())), text
-        #: Positions in increasing detail: of the glyphs, then also of the subject.
         here = tuple(sorted(places.here(life)))
         where = tuple(sorted(closed)), shown
         self.sight: Sight = (self.kind, *where), (self.kind, *where, here)

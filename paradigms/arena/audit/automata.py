@@ -163,14 +163,14 @@ class Experience:
         # An action that is rare in random lives may matter, so the sampled lives cannot
         # show independence if the program reads behaviour.
         self.is_independent = not relevance.behaviour and self._is_independent()
-        #: (Life, number of the trial, and everything that the life's future depends on)
-        #: -> the moment.
+        #: (Life and number of the trial, what the rest of the trial depends on, and the
+        #: visited members) -> the moment.
         self._met: dict[object, aims.Moment] = {}
         reads_path = relevance.trace or relevance.timed_places
         #: Whether all paths to a moment may share one record, because nothing reads the
         #: path.
         self._merges = not reads_path and self.measure is None
-        #: (Life, number of the trial, and everything that the trial depends on) -> the
+        #: (Life, number of the trial, and what the rest of the life depends on) -> the
         #: beginning of the trial.
         self._begun: dict[object, Root | None] = {}
         #: Behaviour without memory -> its scores in the trials of a quarter of the
@@ -275,7 +275,8 @@ class Experience:
 
     def sight(self, moment: aims.Moment) -> int:
         """Return the number of the sight at a moment. An unknown sight counts as the
-        first known one of its kind, or else of a kind with the same text.
+        first known one of its kind, or else of a kind with the same text, or else of
+        the first kind.
         """
         seen = moment.kind if self._near is None else moment.sight[self._near]
         found = self.sights.get(seen)
@@ -345,7 +346,9 @@ class Experience:
                 yield aims.Aim(group, zero, first, then, lit, past)
 
     def _lit(self, sample: Sequence[aims.Moment], group: int) -> list[str]:
-        """Return glyphs that some members of a group show and others do not."""
+        """Return glyphs that some members of a group show and others do not, then an
+        empty string (any member).
+        """
         places = self.places
         members = places.groups[group][1]
 

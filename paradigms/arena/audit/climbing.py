@@ -314,9 +314,9 @@ class Search:
         ]
 
     def _behaviours(self) -> list[automata.Row]:
-        """Return one behaviour for each state. In about a quarter of the attempts,
-        these are the behaviours that complement each other best. Otherwise they are a
-        random sample.
+        """Return one behaviour for each state. In about a quarter of the attempts (and
+        if there are no others), these are the behaviours that complement each other
+        best. Otherwise they are a random sample.
         """
         states, known = self._memory.states, self._repertoire
         if len(known) <= states or self._chance.random() < 0.25:

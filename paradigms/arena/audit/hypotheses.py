@@ -114,8 +114,8 @@ class OpenSequence:
         return twin
 
     def next(self, dealt: Sequence[RuntimeValue] = (), subject: int = 0) -> Row:
-        """Draw the next row. ``dealt`` holds the values that a draw with ``sample``
-        takes from its set.
+        """Draw the next row. ``dealt`` holds the members from which a draw with
+        ``sample`` takes its values.
         """
         rows, order = self.rows, self._spec.order
         if self._spec.sample is not None:
@@ -466,7 +466,7 @@ class Hypothesis(ArenaSubject):
 
     def quietly(self, pose: int, ahead: int, action: int) -> int | None:
         """Return the next pose if the step that follows ``ahead`` quiet steps has no
-        event, or None if it has one.
+        event. Return None if it has one, or leads to a place where time counts.
         """
         if (
             self._bits[pose + action] & self._listen

@@ -24,7 +24,7 @@ from cheesebench.protocol.specification import ReferenceSpec
 #: many, with at most ``TRIALS`` trials together. At least two lives are led.
 LIVES, TRIALS = 8, 480
 #: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent, a
-#: lesion without a requirement gets no third life.
+#: lesion without a requirement gets no more lives than two.
 STEPS = 30_000_000
 #: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement,
 #: it also stops then if the interval is no wider than ``NARROW``.
@@ -32,8 +32,8 @@ FEWEST, NARROW = 3, 0.06
 #: ``ENOUGH``: share of the steps after which a search without a requirement stops.
 #: ``SHOWN``: share of the effort for lives that only illustrate a proof.
 ENOUGH, SHOWN = 0.3, 0.05
-#: While a lesion with a requirement is undecided, the search continues up to this many
-#: times the usual lives and steps.
+#: While a lesion with a requirement is undecided, the search continues up to
+#: ``MORE_LIVES`` times the usual lives and ``MORE_STEPS`` times the usual steps.
 MORE_LIVES, MORE_STEPS = 200, 2
 #: Added to the seed of an audit, so that these lives differ from the audit's other
 #: lives.
@@ -128,8 +128,8 @@ class Ceiling:
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
-        """The mean of the verdict's measure over lives, with a 95 % interval, or None
-        if the verdict has no measure.
+        """The mean of the verdict's measure over lives, with a 95 % interval. None if
+        the verdict has no measure, or no trial has a value.
         """
         values = [
             [one.measured for one in life if one.judged and one.measured is not None]
@@ -320,8 +320,8 @@ def _after(
 
 
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
-    """Return whether the rate is known well enough. ``spent`` is the share of ``STEPS``
-    that has been used.
+    """Return whether the rate is known well enough. ``spent`` is the share of the usual
+    effort that has been used.
     """
     if len(so_far.lives) < 2:
         return False
@@ -444,7 +444,7 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
 INTACT_AT_LAST = 0.99
 #: Minimum pass rate under a lesion that spares the construct.
 SPARED = 0.95
-#: Number of lives after which an errand without any gain is given up.
+#: Number of lives after which an errand without a clear gain is given up.
 ERRANDS = 2
 #: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999

@@ -213,8 +213,8 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
 
 
 def _looks(sight: tuple[Any, ...]) -> str:
-    """Return a kind or a sight in words: the glyphs, the closed doors, the positions of
-    the glyphs, and the subject's position.
+    """Return a kind or a sight in words: the closed doors, the glyphs and the text. For
+    a sight, also say where the glyphs and the subject are.
     """
     if isinstance(sight[0], int):
         closed, often, text = sight

@@ -75,9 +75,9 @@ class Cycle(Policy):
 
 
 class Bump(Policy):
-    """Goes straight on. When blocked, it turns to one side by ``eighths`` of a circle,
-    or, if ``eighths`` is 0, by one to four eighths at random. ``jitter`` is the rate of
-    additional random turns.
+    """Goes straight on. When blocked, it turns ``eighths`` times to one side, or, if
+    ``eighths`` is 0, one to four times at random. ``jitter`` is the rate of additional
+    random turns.
     """
 
     feels = True
@@ -137,8 +137,8 @@ class Wall(Policy):
 
 
 class WinStayAction(Policy):
-    """Repeats an action while it costs nothing, and changes it after a loss (with
-    probability ``shift``, also after no reward).
+    """Repeats an action after a reward above ``WIN``. It changes the action after a
+    negative reward and, with probability ``shift``, after any other.
     """
 
     def __init__(self, chance: random.Random, shift: float) -> None:
@@ -224,7 +224,7 @@ def spelt(actions: Sequence[int]) -> str:
 
 #: Prefix of a fixed cycle's name, before the letters of its actions.
 CYCLE = "cycle "
-#: Names of turns, by eighths of a circle.
+#: Names of turns, by eighths of a circle (0: a random number of them).
 TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
 #: ``STRAIGHT``: length of the longest straight run in systematic cycles.

@@ -1,9 +1,9 @@
 """Memoryless subjects: they always answer the same picture with the same action.
 
-They belong to the class *nothing* of ``automata``, whose aims need not count steps. An
-aim may still depend on more than the picture, such as how far a tour has come. So each
-finalist leads a real life in which its first answer to a picture is its answer to every
-equal picture.
+They belong to the class *nothing* of ``automata``, without the aims that count steps.
+An aim may still depend on more than the picture, such as how far a tour has come. So
+each finalist leads a real life in which its first answer to a picture is its answer to
+every equal picture.
 """
 
 from __future__ import annotations

@@ -484,8 +484,8 @@ def _carry_out_here(order: Order) -> Tally:
 # -- ways to events: for every pose, the action that leads towards a place
 
 
-#: Cost, in steps, of a step that triggers another event. It is so high that such a path
-#: is taken only if there is no other.
+#: Cost, in steps, of a step that triggers another event. It is so high that a path with
+#: such a step is taken only if there is no other.
 DETOUR = 1000
 NO_WAY = -1
 
@@ -616,8 +616,8 @@ def _read(program: Program) -> list[str]:
 
 
 def _only_costs(rule: Rule) -> bool:
-    """Return whether a rule only takes reward away (for a bump, say), so that no
-    subject would choose it.
+    """Return whether a rule does nothing, or only takes reward away (for a bump, say),
+    so that no subject would choose it.
     """
     leads_on = rule.go is not None or rule.end is not None
     return (
@@ -679,7 +679,8 @@ class Walker:
         """Return the next action towards the chosen place.
 
         Choose a new place first if the trial has just begun, the place has been
-        reached, the state has changed, or a door has closed the way.
+        reached, or the state has changed. If a door has closed the way, wait for one
+        step, and choose a new place at the next one.
         """
         tables, listen = life.tables, self._states[life.state].listen
         if self._arriving or life.state != self._state:

@@ -49,8 +49,8 @@ FEWEST_LOOKS = 64
 MANY = 6
 
 
-#: Verdict on a task that is not solved, by whether it has no 'success'. The solver
-#: looks for events, which a measure that is only counted may lack.
+#: Verdict on a task that is not solved, by whether the protocol has no 'success'. The
+#: solver looks for events, and a measure that stands for 'success' may need none.
 _UNSOLVED: Mapping[bool, AuditVerdict] = {False: "FAIL", True: "note"}
 
 
@@ -94,8 +94,9 @@ def audit_solvable(
 def audit_leaks(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether the variables hidden by `checks` can be guessed, in each view and
-    from the pose. Also yield which other draws can be guessed.
+    """Yield whether the variables that `checks` declare hidden can be guessed, in each
+    view and from the pose. Also yield which other draws can be guessed, and which
+    states no run entered.
     """
     checks = paradigm.specification.document.checks
     if not checks:
@@ -187,7 +188,9 @@ def _undeclared(
 def audit_draws(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether answers are balanced, and unpredictable from earlier ones."""
+    """Yield whether each column of the draws is balanced, and unpredictable from its
+    earlier values. Only answers can fail.
+    """
     specification = paradigm.specification
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})
@@ -362,7 +365,9 @@ def _agreeing(
 def audit_cues(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether every cue can be seen in every view."""
+    """Yield whether every cue can be seen in every view, and note a goal that the map
+    shows.
+    """
     met = looks(
         paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART
     )
@@ -396,9 +401,9 @@ def audit_cues(
 
 #: Longest cycle, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
-#: A draw counts as unbalanced if the share of its most common value exceeds the fair
-#: share by more than this. A draw counts as foreseeable if a guess is right this much
-#: more often than the most common value.
+#: A draw counts as unbalanced only if the share of its most common value exceeds the
+#: fair share by more than this. A draw counts as foreseeable only if a guess is right
+#: this much more often than the most common value.
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
@@ -450,8 +455,8 @@ def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
 def sample_draws(
     paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]
 ) -> Lives:
-    """Return the values of all draws in lives without actions. ``orders`` gives the
-    seed, the subject and the number of trials of each life.
+    """Return the values of all draws in lives in which the subject only waits.
+    ``orders`` gives the seed, the subject and the number of trials of each life.
     """
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
@@ -485,8 +490,8 @@ def columns(
             )
             fair = len(possible)
             if draw.sample is not None:
-                # A value that is taken from a set may itself be a set of a few members.
-                # Guessing one of them is not foresight.
+                # The draw may take its values from a set of a few members that was
+                # drawn before. Guessing one of these members is not foresight.
                 possible = [*specification.drawn(name)]
                 fair = next(
                     (
@@ -673,7 +678,7 @@ class Sample:
     cell: int
     heading: int
     values: Mapping[str, Hashable]
-    """Values of all draws, by column."""
+    """Values of all draws and of variables in `checks`, by name, as texts."""
 
 
 @dataclass(frozen=True, slots=True)

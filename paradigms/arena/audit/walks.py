@@ -137,7 +137,7 @@ class Walks:
             return self._waited(cloud)
         key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
-            raise TooManyError  # A cycle of ways, or a state with other clocks.
+            raise TooManyError  # A cycle of ways, or a state to which no bound applies.
         if key not in self._values:
             self._open.add(key)
             self._values[key] = (
@@ -165,8 +165,8 @@ class Walks:
     def _choices(
         self, cloud: beliefs.Cloud, first: beliefs.Node
     ) -> Iterator[dict[int, beliefs.Cloud]]:
-        """Yield the result of each possible next event. An event is left out if another
-        one, just as early, includes it.
+        """Yield the result of each possible next event. An event is left out if the
+        subject can pass another one on the way, arrive no later, and lose nothing.
         """
         due = {node: self._due(node) for node in cloud}
         most = max(due.values())
@@ -236,8 +236,8 @@ class Walks:
         return sum(map(self._nodes.succeeded, ended))
 
     def _fits(self, name: str) -> bool:
-        """Return whether a state changes only by events, or by clocks that end the
-        trial in failure.
+        """Return whether a state changes only by events at places, without chance, or
+        by clocks that end the trial in failure.
         """
         if name not in self._fit:
             specification, state = (
