@@ -43,7 +43,8 @@ def test_handlers_of_others_are_left_alone_and_ours_are_taken_back() -> None:
 
     before = signal.signal(signal.SIGUSR2, theirs)
     ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    previous = signal.getsignal(signal.SIGINT)
+    # In the background of a shell, SIGINT is ignored.
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         undo = interrupts.install()
         assert signal.getsignal(signal.SIGUSR2) is theirs
@@ -53,8 +54,9 @@ def test_handlers_of_others_are_left_alone_and_ours_are_taken_back() -> None:
         interrupts.install()()  # Nothing is left to install.
         assert signal.getsignal(signal.SIGINT) is interrupts._handle
         undo()
-        assert signal.getsignal(signal.SIGINT) is previous
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
+        signal.signal(signal.SIGINT, interrupt)
         signal.signal(signal.SIGUSR2, before)
         signal.signal(signal.SIGHUP, ignored)
 

@@ -208,21 +208,24 @@ class _Progress:
             self._speaker.join()
 
     def __call__(self, what: str) -> None:
-        first, self._last = not self._last, one_line(what)
-        if first:
+        what = one_line(what)
+        if not self._last:
             # The path is shown, because one name may belong to a shipped protocol and
             # to a file in this directory.
-            self._print(f"{self._name} ({one_line(self._at)}): {self._last}")
+            self._print(f"{self._name} ({one_line(self._at)}): {what}")
         elif sys.stderr.isatty():
             print(
-                f"\r\x1b[K{self._name}: {self._last}",
+                f"\r\x1b[K{self._name}: {what}",
                 end="",
                 file=sys.stderr,
                 flush=True,
             )
+        self._last = what
 
     def _speak(self) -> None:
         while not self._ended.wait(EVERY):
+            if not self._last:
+                continue
             took = duration(time.monotonic() - self._begun)
             self._print(f"{self._name}: {self._last} ({took})")
 
