@@ -126,7 +126,9 @@ class Limiter:
         self._limit = min(self._limit, float(self.most))
 
     def succeeded(self) -> None:
-        """Record a reply. Raise the limit if all of it was in use."""
+        """Record a reply. Raise the limit, up to ``most``, if at most one of its slots
+        was free.
+        """
         if self.in_flight + 1 >= self.limit and self._limit < self.most:
             self._limit = min(
                 self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit)
@@ -134,8 +136,8 @@ class Limiter:
 
     def objected(self, retry_after: float | None) -> None:
         """Record that the server is overloaded: it rejected a call, or let one time
-        out. Halve the limit (once per ``GRACE`` seconds), and pause for ``retry_after``
-        seconds, if given.
+        out. Halve the limit (at most once per ``GRACE`` seconds), and pause for
+        ``retry_after`` seconds, if given.
         """
         now = time.monotonic()
         self.throttled += 1
@@ -286,9 +288,10 @@ class Budget:
         flight, and reserve this room.
 
         A call is admitted while the spending plus the expected cost of the calls in
-        flight is below the limits. So a limit is exceeded by at most one call if the
-        expectations hold. Raise BudgetSpentError, as ``check`` does. The actual cost
-        of a call must be counted (``add``) before control returns to the event loop.
+        flight is below the limits. So, if the expectations hold, a limit is exceeded by
+        at most one call of each process. Raise BudgetSpentError, as ``check`` does. The
+        actual cost of a call must be counted (``add``) before control returns to the
+        event loop.
         """
         if self._polls and not self._in_flight:
             self._look()
@@ -405,8 +408,8 @@ LOADING = 300.0
 #: subjects gave up. One subject is not enough, because its request may be one that
 #: crashes any server.
 MIN_FAILED_SUBJECTS = 2
-#: If the budget runs out when no reply has come for this many seconds, the message
-#: names the server as the cause.
+#: If the budget runs out after the server has failed for this many seconds without a
+#: reply, the message names the server as the cause.
 SILENCE = 60.0
 #: If a budget needs token counts, calls stop after this many consecutive replies
 #: without one.
@@ -479,8 +482,8 @@ async def _end_idle(
 
 
 #: A cell is given up after ``HOPELESS_REPLIES`` replies to at least
-#: ``HOPELESS_SUBJECTS`` subjects if none of them could be read. More replies would
-#: change nothing.
+#: ``HOPELESS_SUBJECTS`` subjects if none of the replies could be read. More replies
+#: would change nothing.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 
@@ -881,8 +884,9 @@ class Caller:
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
         """Return the recorded call, or None if the call has not been made.
 
-        Raise RunLogError if the recorded request differs, and SubjectStoppedError for
-        a recorded refusal, unless refused calls are to be made again.
+        Raise RunLogError if the recorded request differs. Raise SubjectStoppedError for
+        a recorded refusal, unless refused calls are made again. In a replay, a call
+        that has not been made raises the error of ``_absence``.
         """
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)
@@ -1096,8 +1100,8 @@ def _record_of(
 
 
 def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
-    """Return the reply. If it was cut off before its reasoning ended, its text is moved
-    into the reasoning, so that no text is left.
+    """Return the reply. If a reasoning model's reply was cut off and has no separate
+    reasoning, all its text becomes reasoning.
     """
     thinking = plan.settings.get("reasoning") and not reply.reasoning
     if thinking and reply.finish == "length":

@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 #: Default limit on a reasoning model's reply, in tokens, reasoning included. It applies
 #: if the model's entry has no limit.
 REASONING_TOKENS = 8192
-#: Texts of end-of-turn tokens, which are sent as stop sequences. A model whose server
-#: does not know its end-of-turn token would otherwise go on writing. Every server
-#: accepts four stop sequences.
+#: Texts of end-of-turn tokens, which are sent as stop sequences to a user's own server
+#: (``_stop``). A model whose server does not know its end-of-turn token would otherwise
+#: go on writing. Every server accepts four stop sequences.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -81,8 +81,8 @@ def language_model(
     ``settings`` are the agent's settings that the user gives (a string is converted to
     the type of the default). ``served`` adds to the entry's request parameters.
     ``base_url`` is the address of the model's server; if it is None, the backend's
-    option ``base_url`` is used. Raise OptionError for settings that the agent, the
-    model or its backend does not have.
+    option ``base_url`` is used. Raise OptionError for settings or options that the
+    agent, the model or its backend does not accept.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
     wanted = dict(settings)
@@ -367,8 +367,8 @@ def find_design(name: str, subjects: int | None = None) -> Design:
 
 
 def _flat(trials: int) -> Design:
-    """Return the design of the CheeseBench paper's studies: one subject with this many
-    trials, whatever the schedule says.
+    """Return the design of the CheeseBench paper's studies: one subject with at most
+    this many trials of the schedule.
     """
     return Design(
         name=f"flat-{trials}",
@@ -551,7 +551,7 @@ def check_study(
 
 def variant_of(changes: Mapping[str, Any]) -> Variant:
     """Return the variant of a cell with these changed settings, such as ``history=1``.
-    They keep the study's order.
+    The settings keep the study's order.
     """
     return Variant(
         settings=tuple((name, str(value)) for name, value in changes.items())
@@ -619,7 +619,9 @@ class Selection:
     directory: Path
     """The directory that relative paths start from."""
     where: str = ""
-    """Where ``names`` stand, or an empty string if that is the command line."""
+    """The place that gives ``names``, for messages, or an empty string for the command
+    line.
+    """
 
 
 def selected_protocols(

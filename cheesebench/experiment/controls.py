@@ -1,8 +1,8 @@
 """Controls: cells, of any protocol, that remove one source of learning.
 
-A control cell has the plan of its plain cell except for the variant (``control=NAME``).
-So its subjects have the same seeds and draws as the plain cell's, and their curves can
-be paired. A control cell makes no claim of its own. Controls are applied in one place:
+A control cell is its plain cell in another variant (``control=NAME``). Its subjects
+have the same seeds and draws as the plain cell's, so their curves can be paired. A
+control cell makes no claim of its own. Controls are applied in one place:
 ``controlled`` wraps the paradigm that is compiled for a plan.
 """
 
@@ -67,7 +67,7 @@ CONTROLS = {
 
 def check_control(name: str, results: Path) -> str:
     """Return the name of a control, in its canonical form if it is a lesion. Raise
-    UnknownNameError for another name, and RunLogError for a run that does not exist.
+    UnknownNameError for an unknown name, and RunLogError for a run that does not exist.
     """
     if (lesion := parse_control(name)) is not None:
         return str(lesion)
@@ -124,8 +124,8 @@ def controlled(
     version.
 
     ``seed`` is the run's seed. ``yokes`` is the result of ``yokes_of`` for the cell.
-    Raise UnsuitableError if the protocol's family does not have this control, and
-    UnknownNameError if no family has it.
+    Raise UnsuitableError if the protocol's family does not have this control,
+    UnknownNameError if no family has it, and OptionError for an impossible lesion.
     """
     name = plan.control
     if name in ("", NO_MEMORY):
@@ -267,8 +267,8 @@ def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
-    """Return the construct's prediction for a lesion: the maximum rate under it, or
-    that it must not matter.
+    """Return the construct's prediction for a lesion, if any: the maximum rate under
+    it, or that it must not matter.
 
     A lesion that includes a lesion of ``abolished_by`` cannot leave a higher rate.
     """

@@ -85,7 +85,6 @@ class Workplaces:
         self._plugins = plugins
         self._language = language
         self._ahead = ahead
-        #: Name of the executor.
         self.executor = executor if processes != 0 else IN_PROCESS
         self._context = ExecutorContext(
             plugins=plugins,

@@ -250,8 +250,8 @@ class ProgressFile:
     """Writes a ``Flight`` to a small file beside the run log, from ``start`` until
     ``stop``.
 
-    The log cannot contain the number of calls in flight, because it holds only answered
-    calls. Nor has it the budget of this session, which may differ from an earlier one.
+    The log does not contain these values: it holds only answered calls, and the limit
+    and the budget may differ from session to session.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
@@ -283,8 +283,8 @@ class ProgressFile:
 
 
 def read_flight(directory: Path) -> Flight | None:
-    """Return the calls in flight, summed over all processes of a run, or None if no
-    process reports them.
+    """Return the ``Flight`` of a run, with its calls and its limit summed over all
+    processes, or None if no process reports any.
     """
     flights = [
         flight
@@ -390,8 +390,8 @@ def start_servers(
 
 
 def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
-    """Record in the manifest which model each server runs. Raise RunLogError if the
-    run began with other weights under the same name.
+    """Record in the manifest what each server reports about its model. Raise
+    RunLogError if the run began with other weights under the same name.
     """
     known = dict(log.manifest.get("servers", {}))
     for name, server in servers.items():
@@ -414,7 +414,9 @@ def _weights(facts: Mapping[str, Any]) -> str:
 
 
 def stop_servers(servers: Mapping[str, Server]) -> None:
-    """Stop all servers, even if one of them fails to stop. Then raise PluginError."""
+    """Stop all servers, even if one of them fails to stop. If so, raise PluginError at
+    the end.
+    """
     problem: Exception | None = None
     for server in servers.values():
         try:
@@ -572,7 +574,7 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
     if "certificate that is not trusted" in told:
         remedy = "Name the file of the authority that signed it in SSL_CERT_FILE."
     if not told.endswith(str(fault)):
-        remedy = ""  # There is one for this very request.
+        remedy = ""  # The text already ends with a remedy for this fault.
     return UnreachableModelError(
         calling.advised(f"The model '{name}' does not answer: {said}", remedy)
     )
@@ -870,7 +872,7 @@ class ModelWorker:
             caller.stopped = True
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Run the job. If an error ends it, the last report contains the error.
+        """Run the job. If an error ends the job, the last report contains the error.
 
         Raise RunLogError if calls contradict the log. See
         ``cheesebench.executor.Executor``.

@@ -51,7 +51,7 @@ _TOTALS = (
 
 
 def digest(request: ChatRequest) -> str:
-    """Return a digest (32 hexadecimal digits) of everything that can
+    """Return a digest (32 hexadecimal digits) of everything in a request that can
     affect the reply.
     """
     state = hashlib.sha256(
@@ -453,7 +453,7 @@ class JournalEntry:
     subject: int | None = None
 
 
-#: In the journal entry of a resume that was refused.
+#: Words in the journal entry of a resume that was refused.
 _REFUSED = "The run cannot be continued:"
 #: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
@@ -467,7 +467,7 @@ RUN_ANEW = "run anew"
 
 
 def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialRecord]:
-    """Return the life, in which the trials from number ``lost`` on are missing."""
+    """Return the life with the trials from number ``lost`` on as missing trials."""
     return [
         recorder.missing_trial(plan, one.subject, one.trial, one.missing or RUN_ANEW)
         if one.trial >= lost
@@ -675,8 +675,8 @@ class RunLog(recorder.LogWriter):
         reached, because an interrupted subject has not finished early. Verdicts are
         based on these records. In a sequential cell, subjects that have not begun are
         left out, because it may never need them. If too many trials were run anew
-        (``distrusts``), the trials of these subjects are missing from the first one
-        that was run anew.
+        (``distrusts``), the trials of each stopped subject are missing from the first
+        one that was run anew.
         """
         redrawn, lost = self.redrawn(plan), dict[int, int]()
         if self.distrusts(plan, redrawn):
@@ -703,7 +703,8 @@ class RunLog(recorder.LogWriter):
         often each was stopped.
 
         A language model's trial continues from its recorded replies, so it counts only
-        if a refused call was asked again; a trial cut off by a budget does not count.
+        if a call in it was answered after a refusal or a malformed answer. A trial that
+        a budget cut off does not count.
         """
         stopped = self._stopped(plan)
         if plan.agent:
@@ -726,7 +727,9 @@ class RunLog(recorder.LogWriter):
                 yield subject, int(stopped[1]) - 1
 
     def _asked_again(self, plan: CellPlan) -> set[tuple[int, int]]:
-        """Return the trials with a refused call that was answered when asked again."""
+        """Return the trials with a call that was answered after a refusal or a
+        malformed answer.
+        """
         where, values = _selection(plan, None)
         calls = self.select(
             f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''",

@@ -457,7 +457,7 @@ def errors_explained(path: Path, *, resumable: bool = False) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """Convert errors in the ``with`` block, which makes records of rows, to a
+    """Convert errors in the ``with`` block, which turns rows into records, to a
     RunLogError that says that the file ``path`` is damaged.
     """
     try:
@@ -800,8 +800,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Raise RunLogError for a file that lacks a table of ``schema``, or has a trigger
-    or a view, whose SQL would run when the log is used.
+    """Raise RunLogError for a file that lacks a table or an index of ``schema``, or has
+    a trigger or a view, whose SQL would run when the log is used.
     """
     expected = _expected(schema)
     if {

@@ -86,8 +86,8 @@ def describe_run(
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that affect the results (seed, design,
-    ...). Environment variables are never included, because they hold keys. ``plugins``
-    are the versions of third-party plugins, by name.
+    ...). Environment variables are never included, because they may hold keys.
+    ``plugins`` are the versions of third-party plugins, by name.
     """
     return {
         "format": FORMAT,
