@@ -185,9 +185,9 @@ class Planner:
         *,
         is_settled: bool = False,
     ) -> Decision:
-        """Return the next decision. ``is_settled`` says that the last decision was
-        carried out without any news. That decision had planned for the present
-        situation, so only the manner of following is decided now.
+        """Return the next decision. ``is_settled`` says whether the last decision was
+        carried out without any news. If so, that decision had planned for the present
+        situation, and only the manner of following is decided now.
         """
         if (
             len(cloud) == 1
@@ -873,8 +873,8 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether the decision has been carried out, or its hypothesis is no longer
-        possible.
+        """Whether the decision has been carried out, or its leader is no longer
+        possible. Without a leader, it is over if less than half of the belief remains.
         """
         assert self.decision is not None
         if self.place >= len(self.decision.actions):

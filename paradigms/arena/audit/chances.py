@@ -116,7 +116,7 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
 
 
 def _varied(specification: Specification) -> set[str]:
-    """Return the columns whose value differs between the rows of their draw."""
+    """Return the columns of draws that have different rows, or sample."""
     return {
         name
         for one in specification.draws

@@ -1,10 +1,11 @@
 """Computes upper bounds by dynamic programming over beliefs.
 
-A bound concerns one trial. It is exact if no trial reveals anything about the next one:
-under amnesia between trials, if every draw is made for its trial alone, or if no trial
-reveals a value that lasts. Otherwise an easier problem is bounded, in which the subject
-knows everything that earlier trials could have told it. Clocks that only end a trial in
-failure are removed at first. Both changes can only help the subject.
+A bound concerns one trial. If no trial reveals anything about the next one (under
+amnesia between trials, if every draw is made for its trial alone, or if no trial
+reveals a value that lasts), the trial itself is bounded. Otherwise an easier problem is
+bounded, in which the subject knows everything that earlier trials could have told it.
+Clocks that only end a trial in failure are removed at first. Both changes can only help
+the subject.
 
 Bounds of still easier problems are computed first, because there may be too many
 beliefs. Either each step may start anywhere (``Stages``), or the subject is told all
@@ -239,8 +240,8 @@ def _truth(condition: ex.Expression) -> ex.Expression:
 def _worth(
     measure: ex.Expression, about: ReferenceSpec, fixed: Sequence[str]
 ) -> tuple[ex.Expression, float]:
-    """Return the score of a measure, from 0 to 1, and the score that the verdict
-    requires. Names in ``fixed`` depend on the date only.
+    """Return an expression for the score of a measure, from 0 to 1, and the score that
+    the verdict requires. Names in ``fixed`` depend on the date only.
 
     Where a trial has no value, neither has the expression, and ``Hypothesis.worth``
     gives it the best score, because a subject may choose to have no value. But in a

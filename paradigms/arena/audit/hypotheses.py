@@ -605,7 +605,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def _told(self) -> tuple[tuple[bool, ...], ...]:
-        """The outcomes of earlier trials, if each of them matters."""
+        """The histories that `recent()` reads, or nothing if they do not matter."""
         return self._past if self._relevance.past else ()
 
 

@@ -42,7 +42,7 @@ class Key:
     live: tuple[str, ...]
     still: tuple[str, ...]
     dates: tuple[str, ...]
-    """Those of ``block``, ``session`` and ``trial`` that matter."""
+    """The names in ``DATES`` that matter."""
     tables: tuple[Tabulated, ...]
     pictures: tuple[Tabulated, ...]
     vain: tuple[Tabulated, ...]
@@ -136,7 +136,8 @@ class Relevance:
         #: and ``moves`` do.
         self.trace = any(map(ex.reads_trace, trees))
         #: Groups of places -> their numbers, if the path is read only for the time
-        #: spent in some places. Then only these steps are counted.
+        #: spent in some places. Then only these steps are counted, and ``trace`` is
+        #: False.
         self.timed_places: dict[tuple[str, ...], int] = {}
         self.timed: list[list[bool]] = []
         if self.trace and (timed := _timed_places(trees, specification)) is not None:
@@ -179,7 +180,8 @@ class Relevance:
         specification = self._specification
         anew = [one for one in specification.draws if _begins_anew(one, specification)]
         repeating = {*_repeating(specification)}
-        #: Block -> draws that are never read in it.
+        #: Block -> draws that are never read in it, and whose rows there say nothing
+        #: about rows in other blocks.
         self.unread = {
             name: frozenset(
                 draw.name
@@ -213,7 +215,7 @@ class Relevance:
         ]
         self.last = ex.BuiltIn("last") in begun or ex.BuiltIn("last") in during
         nodes = [*begun, *(node for tree, _, _ in asked for node in ex.walk(tree))]
-        #: Whether the outcome of each earlier trial matters.
+        #: Whether anything reads `recent()`, so that not only the last outcome matters.
         self.past = any(isinstance(node, ex.Recent) for node in nodes)
         read = {node.name for node in nodes if isinstance(node, ex.BuiltIn)}
         #: Whether the protocol reads the subject's number, so that a subject may know
@@ -259,7 +261,7 @@ class Relevance:
 
     def tabulated(self, life: Any) -> int:
         """Return a number for everything that stays fixed for the rest of the trial.
-        Lives with equal numbers continue alike.
+        Lives with equal numbers continue alike if all that may change is equal, too.
         """
         values, key = life.values, self._key(life)
         raw = (
@@ -420,7 +422,7 @@ class Relevance:
 #: stays the same), and whether the expression is evaluated after the end of the trial.
 Asked = tuple[ex.Expression, tuple[str, ...], bool]
 Site = Asked | spec.StateSpec
-#: States, each with a rule that fires in it.
+#: States, each with a rule that may fire in it.
 Ways = Sequence[tuple[str, spec.RuleSpec]]
 
 
@@ -500,7 +502,9 @@ class Flow:
         }
 
     def _read_at_end(self) -> set[str]:
-        """Return the names read at the end of a trial."""
+        """Return the names read at the end of a trial, or before the draws of the next
+        one.
+        """
         asked = {name for tree in self._asked for name in self._names(tree)}
         repeated = [one.keep_if for one in self._specification.draws]
         return asked.difference({"last"}).union(*map(variables, repeated))
@@ -1116,8 +1120,8 @@ def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool
 
 
 def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator[str]:
-    """Yield the variables of an expression that matter in a block. Variables that are
-    multiplied by 0 do not matter.
+    """Yield the variables of an expression that matter in a block. Variables in a part
+    that is always 0 there do not matter.
     """
     if isinstance(tree, ex.Variable):
         yield tree.name

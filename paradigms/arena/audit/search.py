@@ -371,9 +371,9 @@ class Solutions:
     """Results of the solver over many trials."""
 
     trials: int = 0
-    """Trials that are judged."""
+    """Number of judged trials."""
     lived: int = 0
-    """Number of trials."""
+    """Number of trials, judged or not."""
     solved: int = 0
     in_half: int = 0
     """Number of trials solved within half of the limit, without the time spent waiting
@@ -386,8 +386,7 @@ class Solutions:
     best_success: float = -math.inf
     """Largest reward of the shortest solutions."""
     unsolved: str = ""
-    """The first trial that was not solved, in words."""
-    """The first trial without a solution."""
+    """The first judged trial that was not solved, in words."""
     failures: Counter[str] = field(default_factory=Counter)
     """Outcomes of the unsolved trials, each played in the way that earns most."""
 
