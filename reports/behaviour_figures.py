@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 Drawn = tuple["Figure", str] | None
-#: Maximum number of steps of each cell that are replayed for its maps, subject after
-#: subject. Replaying them takes about a second.
+#: Maximum number of steps of each cell that are replayed for its maps. Replaying them
+#: takes about a second. Whole subjects are replayed, from the first one.
 MOST_STEPS = 20_000
 #: Size of the map of an arena, in inches.
 MAP = 1.25
@@ -67,7 +67,7 @@ class Lived:
     @property
     def panels(self) -> Mapping[str, int]:
         """Session of each map, by title: the first and the last session in which a
-        trial can succeed, and then a probe if it is the last session of all.
+        trial can succeed, and the last session of all if it is a probe.
         """
         plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
         trained = [one for one in sessions if one not in plan.idle] or sessions
@@ -109,8 +109,8 @@ def lived(
 
 
 def forest(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw, for every cell, the difference from the animals with its bounds and the
-    margin, so that the verdict can be seen.
+    """Draw, for every cell, the difference from the animals (or from chance) with its
+    bounds and the margin, so that the verdict can be seen.
     """
     judged = [
         (n, g, c)
@@ -190,8 +190,8 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
-    """Draw latency or path length by session, with a panel for each protocol. Subjects
-    are thin lines under their mean.
+    """Draw latency or path length by session, with a panel for each protocol. Up to 30
+    subjects are thin lines under the mean.
     """
     own = [one for one in all_lived if len(one.behaviour.mean(name)) > 1]
     panels = _panels(
@@ -335,8 +335,8 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
 
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
-    """Draw the floor of every cell in its first and last session, with a row of maps
-    for each protocol.
+    """Draw the floor of every cell in the sessions of ``Lived.panels``, with a row of
+    maps for each protocol.
 
     The maps show the time of all subjects or, with ``single``, the tracks of the first
     subject.

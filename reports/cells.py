@@ -60,8 +60,8 @@ _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line, cut after ``longest`` characters. Line breaks become
-    blanks, and control and direction characters become �.
+    """Return one printable line, cut after ``longest`` characters. Runs of whitespace
+    become single spaces, and unprintable characters become �.
     """
     line = " ".join(str(text).split())
     if len(line) > longest:
@@ -307,8 +307,8 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
 
 
 def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
-    """Return the notes below a table with abilities: how to read them, which protocols
-    have none, and the values of random moves.
+    """Return the notes below a table with abilities: how to read abilities, which
+    protocols have none, and the pass rates of random moves.
     """
     notes = [HOW_TO_READ_ABILITY] if has_ability(cells) else []
     bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
@@ -328,8 +328,8 @@ def _moving_at_random(cell: CellResult) -> str:
     return f"{plan.label} {percent(plan.chance)}"
 
 
-#: Names in tables of kinds of outcomes whose own name is too narrow. Trials without a
-#: choice are counted as "wrong choice", too.
+#: What tables call kinds of outcomes whose own names would mislead. Trials without a
+#: choice, for example, are counted as "wrong choice", too.
 ENDINGS = {
     "wrong choice": "wrong or no choice",
     "infrastructure": "technical fault",
@@ -405,8 +405,8 @@ HOW_TO_READ_BY_ANSWER = (
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate or measure with its interval, and notes that it is
-    declared, invented or an analogy. Return ``–`` without animals.
+    """Return the animals' rate or measure, with its interval or the word *declared*,
+    and a note if it is invented or an analogy. Return ``–`` without animals.
     """
     animals = cell.plan.reference
     if animals is None:
@@ -592,7 +592,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
     ]
 
 
-#: Where enough subjects pass and fail, beside the ranges in which they do neither.
+#: Beginnings of the sentences of ``undecidable``, by what is better.
 _ENDS = {
     "higher": "PASS from the upper rate, FAIL below the lower; in between",
     "lower": "Less is better: PASS up to the lower value, FAIL above the upper; in between",
@@ -601,9 +601,8 @@ _ENDS = {
 
 
 def undecidable(cells: Iterable[CellResult]) -> list[str]:
-    """Return notes on the rates from which enough subjects pass, and below which they
-    fail, where the animals are a sample. The list is empty if they are nowhere. There
-    is a note for each side that is better.
+    """Return notes on the ranges of rates (or of a measure) in which no number of
+    subjects decides, because the animals are a sample.
     """
     zones: dict[str, dict[str, None]] = {better: {} for better in _ENDS}
     for cell in cells:

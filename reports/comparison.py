@@ -60,8 +60,8 @@ _NARROW = 10
 
 
 def sides(comparison: RunComparison) -> tuple[str, str]:
-    """Return the headings for the two runs: their names if they are short, or else
-    ``first`` and ``second``.
+    """Return the headings for the two sides: the name of the run (or of the model, if
+    both sides are from one run) if it is short, or else ``first`` and ``second``.
     """
     runs = (comparison.first, comparison.second)
     if runs[0] == runs[1]:
@@ -287,8 +287,8 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
 def _levelled(
     found: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Return the rows with the same number of decimals in all rates, differences and
-    intervals of one kind.
+    """Return the rows. In a column of rates, differences or intervals, all numbers of
+    one kind get the same number of decimals.
     """
     columns = [
         _level_ends(column, kinds) if place in _LEVELLED else column
@@ -401,7 +401,7 @@ def _notes(
     comparison: RunComparison, shown: Callable[[object], str]
 ) -> list[tuple[str, list[str]]]:
     notes = []
-    # If there are two models, their names are already above the table.
+    # The names of two different models are already above the table.
     named = {
         (model.first_model, model.second_model)
         for model in comparison.models

@@ -32,7 +32,7 @@ COLOURS = (
 )
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RODENT = "#444444"
-#: Width and height in inches: the full width of a page with two columns.
+#: Default width and height of a figure, in inches.
 WIDTH, HEIGHT = 10.0, 4.5
 
 
@@ -86,8 +86,8 @@ ANIMALS = {
 
 def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
     """Draw the animals' number as a line across the bars at ``place``, with a marker
-    and the 95 % interval right of them. The marker shows the number's kind, and the
-    legend names each marker once.
+    and, if known, the 95 % interval right of the bars. The marker shows the number's
+    kind, which the legend names.
     """
     axes.plot(
         (place - 0.42, place + 0.46),

@@ -108,7 +108,7 @@ def _drawings(
     }
 
 
-#: The rates (or measures) of the single subjects of cells, by the group's label and the
+#: The rate (or measure) of each subject of a cell, by the group's label and the
 #: protocol.
 Singles = Mapping[tuple[str, str], Sequence[float]]
 
@@ -154,8 +154,8 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
 
 
 def _resize(figure: Figure, width: float) -> None:
-    """Make a figure ``width`` inches wide, and scale its texts with it (to no less than
-    half their size).
+    """Make a figure ``width`` inches wide. Texts shrink with it, to no less than half
+    their size, but do not grow.
     """
     from matplotlib.text import Text
 

@@ -246,8 +246,8 @@ def pair(result: ControlResult) -> Chart | None:
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     """Return a chart of the learning curves of several models on one protocol.
-    ``names`` are the models' names. Return None for fewer than two models, or if the
-    units of their curves differ.
+    ``names`` are the models' names. Return None if fewer than two models have a curve,
+    or if the units of their curves differ.
     """
     curves = [
         (cell, name)
@@ -384,7 +384,7 @@ class ForestRow:
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
     """Left and right end of the margin. One of them is ``zero``, unless the model
-    should be like the animals: the right one or, where less is better, the left one.
+    should be like the animals.
     """
 
 
@@ -709,8 +709,8 @@ def _lost(
     names: Mapping[CellKey, str],
     first_failed: Mapping[CellKey, tuple[int, int] | None],
 ) -> list[dict[str, Any]]:
-    """Return links to the first failed trial on the page of each protocol that is worse
-    than in the baseline, or undecided.
+    """Return a link for each protocol that is worse than in the baseline, or undecided:
+    a link to its first failed trial on the page.
     """
     model = found.models[number]
     asked = {

@@ -109,8 +109,8 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
 
 
 def condition_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return lines with each measure that is reported by a variable, value by value, or
-    an empty list without such a measure.
+    """Return lines with the measures that are reported for each value of a variable, or
+    an empty list without such measures.
     """
     curves = [(cell, curve) for cell in cells for curve in cell.conditions]
     if not curves:
@@ -373,8 +373,8 @@ def _study(summary: RunSummary) -> list[str]:
 def table(
     headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()
 ) -> str:
-    """Return a Markdown table. ``rows`` are escaped here. The columns named in
-    ``right`` are aligned to the right.
+    """Return a Markdown table. ``rows`` are escaped here, but ``headers`` are not. The
+    columns whose headers are in ``right`` are aligned to the right.
     """
     numeric = set(right)
     return tabulate(

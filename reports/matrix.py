@@ -32,7 +32,9 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One model on one paradigm. Models from other sources have only a rate."""
+    """The result of a model, or the animals' number, on one paradigm. Published models
+    have only a rate.
+    """
 
     rate: float | None
     verdict: Verdict | None = None
@@ -86,14 +88,14 @@ class Row:
     compared.
     """
     ability: float | None = None
-    """Mean ability, or None if the row has no scale."""
+    """Mean ability, or None if the row has none that can be compared."""
     passed: str = ""
     """The passed protocols in words: ``7 of 9``."""
     gate: Verdict | None = None
     """The model's verdict on all protocols together."""
     cost: float | None = None
-    """Cost in dollars of the calls with a known price, or None in rows without
-    calls.
+    """Cost in dollars of the calls with a known price, or None if the row is not a
+    model of the run.
     """
     calls: int = 0
     """Number of calls."""
@@ -105,9 +107,9 @@ class Row:
 
     @property
     def mean_shown(self) -> str:
-        """The mean ability, as in ``0.71``. For a row without a scale it is the mean
-        pass rate, with the number of protocols if some are missing, as in ``80 % (8 of
-        9)``.
+        """The mean ability, as in ``0.71``. For a row without a mean ability it is the
+        mean pass rate, with the number of protocols if some are missing, as in ``80 %
+        (8 of 9)``.
         """
         if self.ability is not None:
             return on_scale(self.ability)
@@ -246,8 +248,8 @@ def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
 
 
 def _whole(models: Sequence[ModelSummary]) -> tuple[str, ...]:
-    """Return the protocols over which mean abilities are compared: the largest set for
-    which a model has one.
+    """Return the protocols over which mean abilities are compared: the largest set over
+    which a model has a mean ability.
     """
     found = [tuple(one.ability.protocols) for one in models if one.ability is not None]
     return max(found, key=lambda one: (len(one), found.count(one)), default=())
@@ -266,7 +268,7 @@ def _comparable(model: ModelSummary, whole: tuple[str, ...]) -> ModelSummary:
 
 
 def _unproved(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Yield a note on the protocols whose audit does not show what they measure."""
+    """Yield notes on the protocols for which no audit shows what they measure."""
     found: dict[str, list[str]] = {}
     unproved = {
         words.NOT_VALIDATED,
@@ -495,8 +497,8 @@ def render(summary: RunSummary) -> str:
 
 
 def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Yield a list of the cells that were not measured, and a list of the doubtful
-    cells, each with the reason.
+    """Yield lists of cells with their reasons: cells that were not measured, cells with
+    trials that failed for technical reasons, and doubtful cells.
     """
     broken = [
         f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"

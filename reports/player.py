@@ -98,7 +98,9 @@ class Shelf:
     problem: str = ""
     note: str = ""
     packed: str = ""
-    """The first ``shown`` trials, as ``pack`` writes them, or "" before that."""
+    """The first ``shown`` trials, as ``pack`` writes them, or "" before they are
+    packed.
+    """
     shown: int = 0
     """Number of trials on the page."""
     ground: dict[str, Any] | None = None

@@ -155,8 +155,8 @@ def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
 
 
 def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
-    """Return the notes below the verdicts: the mean ability, how to read it, and the
-    limits of a PASS.
+    """Return the notes below the verdicts: the mean ability, how to read the numbers,
+    and the limits of a PASS.
     """
     simple = [
         f"{cells.clean(cell.plan.label)}: {found}"
