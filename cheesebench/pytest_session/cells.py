@@ -62,7 +62,7 @@ class CellItem(pytest.Item):
         self.result: CellResult | None = None
         #: Why the cell cannot be run, if that is known in advance, or an empty string.
         self.obstacle = ""
-        #: With what another plugin has failed this test before its setup.
+        #: The exception with which another plugin failed this test before its setup.
         self.failure: BaseException | None = None
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))
@@ -122,7 +122,7 @@ class CellItem(pytest.Item):
         )
         if (verdict is Verdict.FAIL and not self.run.forgives) or fails:
             if self.is_last_straw():
-                # Stop sending now, because making a film takes time.
+                # Stop sending calls now, because making a film takes time.
                 self.run.stop_sending()
             raise VerdictError(
                 explanations.explain(self.run, self.specification, self.result)

@@ -330,7 +330,7 @@ def annotate(
 ) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells, except controls: errors for a FAIL or
     ERROR, and warnings for an INCONCLUSIVE, for a FAIL that does not affect the exit
-    code, and for a PASS that is doubtful.
+    code, and for a PASS that is doubtful. There are at most ``MOST`` of each kind.
 
     ``paths`` are the files of the protocols, by name. Outside GitHub, yield nothing.
     """

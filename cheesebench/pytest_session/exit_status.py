@@ -51,8 +51,8 @@ _ERROR = re.compile(r"(.*?:(\d+):\d+: error \w+): (.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The results and options of a session that determine its exit status, and what the
-    sentences about it need.
+    """The results and options of a session that determine its exit status, and further
+    facts for the sentences about the status.
     """
 
     run_id: str
@@ -111,7 +111,7 @@ class Findings:
 
     @property
     def other_settings(self) -> list[str]:
-        """The part of the sentence about settings that differ from the baseline's."""
+        """The phrase on settings that differ from the baseline's, in a list."""
         return gate.other_settings(self.compared) if self.compared else []
 
     @property
@@ -223,8 +223,8 @@ def badge(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return the most useful remedy for a session that fails, with its commands in
-    backticks, or "" if its results suggest none.
+    """Return the most useful remedy for a session that fails or was interrupted, or ""
+    if its results suggest none. Commands are in backticks.
     """
     if status == pytest.ExitCode.TESTS_FAILED:
         return _of_failures(found)

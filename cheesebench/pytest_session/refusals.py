@@ -108,7 +108,7 @@ def tell_interruption(config: pytest.Config, by: str) -> None:
 
 
 def announce(config: pytest.Config, directory: Path) -> None:
-    """Replace a run's comment, and the reports of an earlier attempt, by a page that
+    """Replace a run's comment, and the reports of an earlier attempt, with a page that
     says that the run is in progress. If the session is killed, this page remains.
     """
     began = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())

@@ -25,8 +25,8 @@ from cheesebench.statistics import CellResult
 @dataclass(frozen=True, slots=True)
 class _Budget:
     """A limit on calls: the key of its option, and the amounts spent and still needed
-    (None if unknown). ``is_least`` says that no trial has ended yet, so that the rest
-    needs more than the calls so far say.
+    (None if unknown). ``is_least`` says whether ``needed`` is a lower bound, because no
+    trial has ended yet.
     """
 
     key: str
@@ -107,9 +107,11 @@ def _budgets(
 def _still_needed(
     log: RunLog, unfinished: Sequence[CellResult]
 ) -> tuple[CallTotals | None, bool]:
-    """Return the tokens and dollars that the ``unfinished`` cells still take at most,
-    or None if no call was made in any of them; and whether no trial has ended in any of
-    them, so that they take at least that.
+    """Return an estimate of the tokens and dollars that the ``unfinished`` cells still
+    take, or None if no call was made in any of them, and whether it is a lower bound.
+
+    It is a lower bound if no trial has ended in any of these cells, and otherwise an
+    upper one.
     """
     counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
@@ -126,7 +128,7 @@ def _rest(
     done: Mapping[Any, int],
     known: Mapping[Any, CallTotals],
 ) -> CallTotals:
-    # A cell in which no trial has ended yet costs what the dearest of the others does.
+    # A cell that is not in ``known`` costs as much as the dearest cell that is.
     dearest = max(known.values(), key=_tokens, default=CallTotals())
     total = CallTotals()
     for cell in unfinished:

@@ -203,12 +203,13 @@ _RESERVE = 12
 
 
 def teller(config: pytest.Config) -> Callable[[str], None]:
-    """Return a function that writes a line to the terminal or into a log, for slow
-    steps before the first test.
+    """Return a function that writes a line into pytest's output, for slow steps before
+    the first test.
     """
 
     def tell(line: str) -> None:
-        # While pytest is being configured, there is no terminal reporter yet.
+        # While pytest is being configured, there is no terminal reporter yet, and
+        # nothing is written.
         terminal = config.pluginmanager.getplugin("terminalreporter")
         if terminal is not None:
             terminal.ensure_newline()
@@ -241,7 +242,8 @@ class Heartbeat:
     line.
     """
 
-    #: Key of the time of the last line or, before it, of the first wait for a cell.
+    #: Key of the time of the last line or, before the first line, of the first wait for
+    #: a cell.
     LAST = pytest.StashKey[float]()
 
     def __init__(self, config: pytest.Config, nodeid: str, tally: Tally | None) -> None:
@@ -275,7 +277,8 @@ def progress_line(
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
     with uncaptured():  # Captured standard output is a file, which has no width.
-        # Without -v, pytest has written a path and one letter for each test before it.
+        # Without -v, pytest has written a path, and a letter for each earlier test in
+        # the same file.
         taken = (
             len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
         )
@@ -462,8 +465,8 @@ class PytestRun(ModelRun):
             self.comparing.check(plans, self.settings.seed)
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
-        """Return the data for a pytest-xdist worker, under its key. ``one_worker`` is
-        true if all cells go to the same worker.
+        """Return the data for a pytest-xdist worker, under the key ``WORKER_INPUT``.
+        ``one_worker`` is true if all cells go to the same worker.
         """
         assert self.log is not None
         self.call_off_halt()

@@ -122,8 +122,8 @@ class Running:
                 return self._await_halt(item)
             return self._report_others_until_over(item)
         except pytest.fail.Exception as failure:
-            # pytest-timeout raises it wherever it finds us, and here it would be an
-            # internal error of pytest.
+            # pytest-timeout may raise this exception anywhere. From here, pytest would
+            # report it as an internal error.
             item.failure = failure
             return None
 
