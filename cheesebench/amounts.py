@@ -75,8 +75,8 @@ def _with_sign(shown: str) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return an amount in dollars to the cent, ``$1,310.25``, or with two significant
-    digits if it is below ten cents, ``$0.00042``.
+    """Return an amount in dollars, to the cent (``$1,310.25``) or, below ten cents,
+    with two significant digits (``$0.00042``).
     """
     if 0 < amount < 0.095:
         places = 1 - math.floor(math.log10(amount))

@@ -341,7 +341,7 @@ class Run:
     def verdicts(self) -> pandas.DataFrame:
         """Return one row for each cell. Raise OptionError if pandas is not installed.
 
-        ``run`` alone shows a short table, the matrix.
+        In a notebook, ``run`` alone shows a short table, the matrix.
 
         Rates, bounds and margins are proportions from 0 to 1; for a verdict on a
         measure they are in its unit. Values that are unknown or do not apply are NA.
@@ -701,8 +701,9 @@ def run(
             ``control="blind"``, ... (``models_file`` is ``--models``);
             ``help(cheesebench.run)`` ends with a list.
 
-    Raises: CheeseBenchError: For a mistake in the arguments, before anything is run.
-    The message names a remedy.
+    Raises:
+        CheeseBenchError: For a mistake in the arguments, before anything is run. The
+            message names a remedy.
     """
     return _work(
         models,
@@ -755,7 +756,9 @@ def _work(
 
 
 def plugins_with(plugins: Any, run: object = None) -> PluginManager:
-    """Return the installed plugins and these, or those of a run if none are given."""
+    """Return the installed plugins and the given ones or, if none are given, the
+    plugins of ``run`` (if it is a ``Run``).
+    """
     given = tuple(plugins)
     if isinstance(run, Run) and not given:
         return run._plugins

@@ -53,7 +53,7 @@ _OPTION = re.compile(
 )
 
 
-#: What a notebook does instead of a command in a message.
+#: Patterns of commands in messages, each with the text that replaces it in Python.
 _CALLS = {
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
@@ -112,8 +112,8 @@ def _literal(value: str, is_text: bool = False) -> str:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Make errors in the block name arguments instead of options. ``typed`` keeps the
-    original message for the commands, which call the same functions.
+    """Make errors in the block name arguments instead of options. The error's ``typed``
+    keeps the original message for the commands, which call the same functions.
     """
     try:
         yield
@@ -210,7 +210,7 @@ def _scores(value: Any) -> Any:
 def _held(value: Any) -> Any:
     if isinstance(value, bytes | Mapping):
         raise TypeError
-    len(value)  # Raises TypeError for what is no collection.
+    len(value)  # Raises TypeError for a value that is not a collection.
     return value
 
 

@@ -130,8 +130,8 @@ class Room:
         return self._goals(target, self.way(track, together) + track.turn)
 
     def _goals(self, goals: frozenset[Square], way: int) -> frozenset[Square]:
-        """Return goals, turned. A place of the protocol becomes the place of the same
-        size that is nearest.
+        """Return the goals turned by ``way`` degrees. If they are a place of the
+        protocol, return the nearest place of the same size.
         """
         zones = self.ground.zones.values()
         if not way or goals not in zones:
@@ -242,8 +242,8 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
 def tracks(
     log: RunLog, plugins: PluginManager, plan: CellPlan, most: int
 ) -> Iterator[list[Track]]:
-    """Yield the tracks subject by subject, until they have ``most`` steps in all. Yield
-    nothing if there is no arena.
+    """Yield the tracks subject by subject, as long as they have at most ``most`` steps
+    in all. Yield nothing if there is no arena.
 
     Raise RunLogError for the first trial that differs from its record.
     """

@@ -111,8 +111,8 @@ def raised_where(error: BaseException) -> str:
 
 
 class _FindingsError(CheeseBenchError):
-    """A file has errors: ``findings`` has one entry each, with code, position, message
-    and remedy.
+    """A file has errors: ``findings`` has one entry for each, with code, position,
+    message and remedy.
 
     An error that is detected only at run time has no findings; its text is the whole
     message.

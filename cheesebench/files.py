@@ -164,8 +164,8 @@ def read_columns(
 
     Cells are stripped of blanks, and have no invisible characters. Rows without content
     and empty cells beyond the last column are ignored, because spreadsheets leave them
-    behind. Only the first column may have no name, since pandas writes the index there.
-    Raise TableError for anything else that is not a table.
+    behind. A column without a name must be empty, except the first one, because pandas
+    writes the index there. Raise TableError for anything else that is not a table.
     """
     _check_text(content)
     rows = _lines(content)

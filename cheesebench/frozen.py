@@ -108,8 +108,8 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def fingerprint(plan: CellPlan) -> dict[str, Any]:
-    """Return the parts of a plan that must equal those of a set's protocol: the hash of
-    the rules, and everything else that determines the verdict.
+    """Return the parts of a plan that must be the same as for a set's protocol: the
+    hash of the rules, and everything else that determines the verdict.
     """
     reference = plan.reference
     return {

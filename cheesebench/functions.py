@@ -79,8 +79,9 @@ def compare(
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each (None: its only one).
     Without ``second``, every two models of the run are compared (or only the two
-    ``models``), and Holm's correction is over all these comparisons. No pair is
-    imagined for the p value, as ``verdict`` does for graded scores of your own.
+    ``models``), and Holm's correction is over all these comparisons. Unlike
+    ``verdict``, which imagines a pair for graded scores of your own, this function
+    imagines none for the p value.
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
@@ -103,7 +104,7 @@ def _unheard(line: str) -> None:
     """Ignore the line."""
 
 
-#: What the data of a figure are, for the figures that few runs have.
+#: The data that a figure needs, for the figures that few runs have.
 _NEEDS = {
     "best_of_views": "a run with several views",
     "profile": "protocols of several domains",

@@ -45,8 +45,8 @@ def usual_protocols(
 
 
 def misspelt_variables() -> list[str]:
-    """Return a sentence for each environment variable that looks like one of ours. It
-    is no mistake: a script may have variables of its own.
+    """Return a sentence for each environment variable that looks like one of ours.
+    These variables are no errors, because a script may have variables of its own.
     """
     found = [
         (

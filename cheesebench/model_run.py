@@ -365,7 +365,7 @@ class ModelRun:
             )
 
     def mention_news(self) -> None:
-        """Write a line for every model server that has died or come back."""
+        """Write the lines about retried calls that have come since the last time."""
         for line in self.language.news() if self.language is not None else ():
             self._tell_at_once(f"cheesebench: {line}")
 

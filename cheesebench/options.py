@@ -53,8 +53,8 @@ class Option:
     overridable: bool = False
     """Whether a resumed run may change the recorded value."""
     trusted_only: bool = False
-    """Whether a recorded value is ignored in a stranger's run, because it starts a
-    program or decides where calls and keys go.
+    """Whether a value that a stranger's run has recorded is refused until the user
+    gives it again, because it starts a program or decides where calls and keys go.
     """
     setting: str = ""
     """Name of the model agent's setting that this option sets, if any."""

@@ -50,7 +50,9 @@ class Variant:
 
     @classmethod
     def parse(cls, text: str) -> Variant:
-        """Parse a variant. A comma that no ``NAME=`` follows is part of a level."""
+        """Parse a variant. A comma that no ``NAME=`` follows is part of the level or
+        condition before it.
+        """
         rest, found, control = f",{text}".partition(f",{_CONTROL}")
         condition, settings = "", list[tuple[str, str]]()
         for part in rest[1:].split(",") if rest[1:] else ():
@@ -78,8 +80,8 @@ def is_measurement(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
-#: Evidence that a verdict needs: a bet against its opposite must have multiplied its
-#: stake by this number (``statistics.betting``). At most one run in 20 is then wrong.
+#: Evidence that a verdict needs: bets against its opposite must have multiplied their
+#: wealth by this number (``statistics.betting``). At most one run in 20 is then wrong.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.
@@ -107,8 +109,8 @@ class SetResult(NamedTuple):
     """Result of a sequential cell when a set of subjects has ended."""
 
     subjects: int
-    """Number of subjects up to the deciding set, or up to the last one that has
-    begun.
+    """Number of subjects up to the end of the deciding set or, if none has decided, of
+    the last set that has begun.
     """
     decided: bool
     """Whether no more subjects are needed."""

@@ -235,7 +235,7 @@ class TrialLoop:
 
     def _is_unusual(self, reward: float) -> bool:
         """Return whether a reward differs both from the previous one and from the usual
-        price of a step.
+        price of a step. The first reward of a trial is unusual if it is positive.
         """
         last, price = self._told, self._price
         self._told = reward

@@ -33,7 +33,8 @@ class LogWriter:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        #: Whether this log is of a run that ``--resume`` continues.
+        #: Whether ``--resume`` can continue the run of this log, which error messages
+        #: then say.
         self._resumable = False
         self._lock = threading.RLock()
         #: Change of the digest in the current transaction.

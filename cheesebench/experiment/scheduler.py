@@ -17,8 +17,8 @@ from cheesebench.records import CellKey, sets_until
 
 
 class SubjectState(Enum):
-    """The state of a subject in a cell. Subjects that were never queued have no
-    state.
+    """The state of a subject in a cell. A subject that was never queued or started has
+    no state.
     """
 
     QUEUED = auto()

@@ -100,13 +100,14 @@ class RunSession:
     run's seed. ``processes`` is the number of jobs at a time (None means one per
     processor, and 0 means that all run in threads of this process). ``executor`` names
     the executor of jobs, which gets ``executor_options``. Subjects start in the order
-    in which their cells were started. If a new process cannot load a cell's agent, view
-    or family (from a plugin in a conftest.py), the cell runs in threads. ``language``
-    holds the language models. If it is None, cells that need one cannot be run.
-    ``judge`` decides whether a sequential cell needs another set. If it is None, all
-    subjects are run. ``ahead`` lets subjects of the next set run early if a model's
-    server is free of charge and has spare capacity. After the time limit of ``budget``,
-    no subject of an agent begins.
+    in which their cells were started, except that a language model's longest lives come
+    first. If a new process cannot load a cell's agent, view or family (from a plugin in
+    a conftest.py), the cell runs in threads. ``language`` holds the language models. If
+    it is None, cells that need one cannot be run. ``judge`` decides whether a
+    sequential cell needs another set. If it is None, all subjects are run. ``ahead``
+    lets subjects of the next set run early if a model's server is free of charge and
+    has spare capacity. After the time limit of ``budget``, no subject of an agent
+    begins.
 
     Trials that are already in the log are kept. Complete lives are skipped. Other lives
     are replayed from their first trial and compared with the record. A finished trial
@@ -196,8 +197,9 @@ class RunSession:
         """Wait at most ``timeout`` seconds for a cell, and start it if necessary.
         Return whether it is finished.
 
-        Trials that could not be run are in the log as missing. Raise RunLogError if
-        the log could not be written, or contradicts a replayed trial.
+        Trials that could not be run are in the log as missing. Raise the error that
+        stopped the cell, such as a RunLogError if the log could not be written, or
+        contradicts a replayed trial.
         """
         cell = self._cells[plan.key]
         if not cell.over.is_set():

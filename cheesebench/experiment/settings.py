@@ -381,8 +381,8 @@ class Settings(CellSettings):
 
     @property
     def origins_text(self) -> list[str]:
-        """Lines that name the options that do not come from the command line, such as
-        ``from the profile: --subjects``.
+        """Lines that name the options that come neither from the command line nor from
+        the defaults, such as ``from the profile: --subjects``.
         """
         elsewhere = (
             Origin.PROFILE,
