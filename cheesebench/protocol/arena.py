@@ -651,7 +651,7 @@ def _as_key(character: str) -> str:
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """Warn (328) of a first row that has lost its leading blanks. YAML takes them for
+    """Warn (328) of a first row that has lost its leading spaces. YAML takes them for
     the block's indentation.
     """
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
@@ -833,7 +833,7 @@ def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
     lines = [
         "arena:",
         # The digit says how far the map is indented, because its first line may begin
-        # with blanks.
+        # with spaces.
         "  map: |2",
         *(f"    {row}".rstrip() for row in drawn.map.splitlines()),
         "  legend:",

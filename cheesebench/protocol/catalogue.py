@@ -48,7 +48,7 @@ MAX_GENERATIONS = 10
 
 def merge(parent: Node, child: Node) -> Node:
     """Return the child merged over the parent. Every value keeps its position in its
-    own file.
+    own file. A null in the child deletes the parent's key.
     """
     if not (isinstance(parent.value, Mapping) and isinstance(child.value, Mapping)):
         return child

@@ -80,7 +80,8 @@ class _Search:
         #: Whether ``finish`` may end the trial once any rule has fired.
         self.finishes = any(one.end is not None for one in specification.finish)
         self.targets = {id(rule): self._members(rule) for rule in rules}
-        #: Rules whose placements have already been expanded.
+        #: Effects (by id) and the states they lead to, if their placements have already
+        #: been expanded.
         self.placed: set[tuple[int, str | None]] = set()
 
     def _members(self, rule: RuleSpec) -> list[str]:
@@ -292,7 +293,7 @@ def _assignments(spec: Specification) -> Iterator[Assignment]:
 
 
 def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
-    """Warn (304) of a frozen state that never ends."""
+    """Warn (304) of a frozen state that lasts until the limit."""
     for state in spec.states.values():
         if not state.freeze:
             continue

@@ -205,8 +205,9 @@ def _check_names(line: int, header: Sequence[str]) -> None:
 
 
 def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
-    """Return a cell, read in the same way as a value in a protocol, but for YAML's
-    other ways to write a number or nothing, which tables of strangers do not mean.
+    """Return a cell, read in the same way as a value in a protocol. Report an empty or
+    missing value, and a number that is not decimal, because a table from elsewhere
+    means something else by it than YAML.
     """
     if cell != "none" and cell.lower() in MISSING_CELLS | {"~"}:
         what = f"has '{cell}'" if cell else "is empty"
@@ -471,7 +472,7 @@ class _Groups:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Return whether two names differ only in case or blanks."""
+    """Return whether two names differ only in case or spaces."""
     return "".join(one.split()).casefold() == "".join(other.split()).casefold()
 
 

@@ -774,7 +774,7 @@ class _Resolver:
         self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _check_names(self, animals: Iterable[str]) -> None:
-        """Warn (332) of animals whose names differ only in case, in blanks, or in how
+        """Warn (332) of animals whose names differ only in case, in spaces, or in how
         a number is written (``7``, ``07`` and pandas' ``7.0``).
         """
         spelt: dict[str, str] = {}

@@ -690,8 +690,9 @@ class DrawBuilder(Lookup):
         return ()
 
     def _weights_fit(self, name: str, draw: doc.Draw, rows: int) -> bool:
-        """Return whether there is one weight for each row, and their sum is not too
-        large. Otherwise report (206).
+        """Return whether the rows may have these weights: they are no permutations,
+        there is one weight for each row, and the sum is not too large. Otherwise report
+        (206).
         """
         weights, key = draw.weights or [], ("draw", name, "weights")
         if draw.permute is not None:
@@ -1320,7 +1321,7 @@ def canonical(plain: Mapping[str, Any]) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
-#: The orders in which chance does not decide the next row.
+#: The orders with which ``max_run`` is refused.
 _IN_ORDER = ("cycle", "balanced", "by_subject")
 #: Why ``max_run`` is refused, without and with ``pick``.
 _NO_MAX_RUN = (

@@ -276,7 +276,7 @@ class Dose(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSpec:
-    """A value measured on animals.
+    """A reference value with its provenance. ``kind`` says whether it was measured.
 
     ``over`` has the sessions that ``value`` covers. It is empty if they are unknown.
     ``sd`` is the standard deviation between the animals' rates (or mean values).

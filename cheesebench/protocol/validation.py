@@ -493,10 +493,10 @@ def _of_lesions(
 
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return the status of the construct according to one audit. It is ``declared`` if
-    the audit has not tried all of its lesions.
+    the audit has no verdict on one of its lesions.
 
-    The construct also fails if the intact subject does, or if a lesion matters although
-    it should not. The rules about these have no bound.
+    The construct fails if the intact subject fails, if any lesion fails (also one that
+    should not matter), or if a subject passes that remembers too little.
     """
     construct = specification.construct
     assert construct is not None

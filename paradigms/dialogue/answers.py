@@ -168,8 +168,8 @@ class Lexicon:
         ), 1
 
 
-#: Maximum number of characters read at the end of a reply, where the answer is. No
-#: model's reply is longer.
+#: Maximum number of characters read at the end of a reply, where the answer is. Few
+#: replies are longer.
 MAX_READ = 200_000
 
 #: Marks the user's next turn, with which a reply may continue. The text after it does
@@ -227,7 +227,7 @@ class Answer:
     """The content of an answer.
 
     ``nodes`` are in the order of the answer. None stands for a name that is not in the
-    vocabulary. ``several`` says that there is more than one answer ("Wim or Reza").
+    vocabulary. ``several`` says whether there is more than one answer ("Wim or Reza").
     ``number`` is the number that the answer states.
     """
 
@@ -775,7 +775,8 @@ def score_edges(
     return right, flags
 
 
-#: The possible outcomes of an answer. If several apply, the first one counts.
+#: The possible outcomes of an answer that is no number. If several apply, the first one
+#: counts. A number may also be a "wrong number".
 OUTCOMES = (
     "correct",
     "no answer",

@@ -126,7 +126,7 @@ class GraphDialogue:
 
     def answer(self, text: str) -> str | None:
         """Take the whole reply (any text) and return the next question, or None at the
-        end of the conversation. Raise StepAfterEndError after the end.
+        end of the conversation. Raise StepAfterEndError if there is no conversation.
         """
         if self._trial < 0 or self._answer is not None:
             raise StepAfterEndError(
@@ -272,7 +272,9 @@ class _Writer:
         )
 
     def description(self, rewards: bool) -> list[str]:
-        """Return the description as a tour: every edge once, then the rewards."""
+        """Return the description as a tour: every edge once, then the rewards if they
+        are to be described.
+        """
         sentences = [self._say("setting")]
         described: set[tuple[str, str]] = set()
         for node in self._first.nodes:
@@ -504,7 +506,8 @@ def plan_dialogue(
 def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
     """Return a recorded plan with the margin and the chance level that
     ``plan_dialogue`` computes. If the plan has a claim, it has all trials of its
-    condition. Raise UnknownNameError if the protocol has no such condition.
+    condition. Raise UnknownNameError if the protocol has no such condition, and
+    RunLogError if the plan names none.
     """
     name = setting(plan, "condition")
     if name not in specification.conditions:

@@ -32,7 +32,7 @@ MAX_KEYS = 1_000
 #: Maximum number of simple paths for the chance level. If there are more, the longest
 #: ones are left out.
 MAX_SIMPLE_PATHS = 20_000
-#: Maximum number of rounds of value iteration. The expected rewards of a finite graph
+#: Maximum number of rounds of value iteration. The expected rewards of usual graphs
 #: converge long before.
 _ROUNDS = 1_000
 _EQUAL = 1e-9
@@ -463,7 +463,7 @@ class DialogueSpecification(BaseSpecification):
 
     @property
     def variants(self) -> list[tuple[str, str]]:
-        """All pairs of domain and condition, in file order, one for each cell."""
+        """All pairs of domain and condition, in file order."""
         return [
             (domain, condition)
             for domain in self.domains

@@ -224,8 +224,8 @@ def failure_shares(
     """Return, for each level of a factor, the share of answers with each flag. An
     answer may have several flags.
 
-    Lists of edges (group "Map") are no paths. Among conditions they have a row of their
-    own.
+    Lists of edges (group "Map") are no paths. Among conditions or groups they have a
+    row of their own. They do not count for other factors.
     """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
