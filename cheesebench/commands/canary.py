@@ -1,5 +1,5 @@
-"""``cheesebench canary``: prints the string that marks our files, and tests whether a
-model has read it.
+"""``cheesebench canary``: prints the string that marks CheeseBench's files, and tests
+whether a model has read it.
 """
 
 from __future__ import annotations

@@ -184,8 +184,9 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     """Return widths of columns that fit into ``width`` if possible, with two spaces
     between columns.
 
-    The widest column is narrowed first. Words are broken only if narrowing up to their
-    lengths is not enough. The first column, which names the row, is narrowed last.
+    The widest column is narrowed first. Words are broken only if it is not enough to
+    narrow columns to their longest words. The first column, which names the row, is
+    narrowed last.
     """
     columns = list(zip(*rows, strict=True))
     # Each narrowing wraps the cells of a column again, so no column starts wider than

@@ -109,8 +109,8 @@ _WHOLE = "Compare a run without missing trials (--resume continues a run)."
 
 
 def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
-    """Print the sentence that says why, and return the exit status. Without
-    ``--compare-fail`` no sentence is printed.
+    """Return the exit status. With ``--compare-fail``, print a sentence that explains
+    it.
     """
     is_red = ("worse" in fails and found.worse) or (
         "undecided" in fails and found.undecided

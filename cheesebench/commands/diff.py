@@ -13,7 +13,7 @@ from cheesebench.commands import FINDINGS, common
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import Catalogue
 
-#: Maximum length of a value that is shown in full.
+#: Maximum length, in characters, of a value that is shown in full.
 LONGEST = 300
 
 

@@ -27,7 +27,7 @@ def collect(
 ) -> tuple[dict[str, Any], Tables]:
     """Return everything installed as JSON values, and the protocols as rows of tables.
 
-    A broken file or plugin does not affect the others.
+    A broken file, or a plugin that cannot be loaded, does not affect the others.
     """
     tables: Tables = {family.plural: [] for family in plugins.families.values()}
     listed: dict[str, list[dict[str, Any]]] = {name: [] for name in tables}

@@ -146,8 +146,9 @@ def _why_no_verdict(found: Forecast) -> str:
 
 
 def _needs(found: Forecast, several: bool) -> str:
-    """Return a table of what the run needs. It has a column for each player if there
-    are ``several``, whose runs can end early. Otherwise all players need the same.
+    """Return a table of what the run needs. If ``several``, it has a column for each
+    simulated player, because their runs may end at different times. Otherwise all
+    models need the same.
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
@@ -262,7 +263,7 @@ def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
 
 
 def _is_hopeless(plan: CellPlan) -> bool:
-    """Return whether a model as good as the animals never passes."""
+    """Return whether no number of subjects lets a model as good as the animals pass."""
     assert plan.reference is not None
     needed, _ = thresholds(plan.reference, plan.margin)
     is_higher = plan.measured is None or plan.measured.better == "higher"

@@ -175,8 +175,8 @@ def markdown(specifications: Iterable[Specification]) -> str:
 
 
 def _species(reference: ReferenceSpec) -> str:
-    """Return the species of the animals in a few words. A species of a paper that no
-    number is from is in brackets.
+    """Return the species of the animals in a few words. If no animal was measured, say
+    so, with the species in brackets.
     """
     named, *more = re.split("[,;]", reference.species or "not stated")
     unmeasured = any(one.strip() == "none measured" for one in more)
@@ -288,7 +288,8 @@ def _frame(specification: Specification) -> Facts:
     document, judged = specification.document, specification.judged
     facts = [
         ("dimension", document.dimension),
-        # The animals of a reference need not be those that the task is known from.
+        # The animals of a reference may be of another species than the animals that the
+        # task is known from.
         *(
             []
             if specification.references

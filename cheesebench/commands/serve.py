@@ -173,7 +173,8 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return whether a line of uvicorn's log says more than that our guard has refused
-    a WebSocket, which any page in a browser can make it do.
+    """Return whether to show a line of uvicorn's log. Lines that only say that the
+    guard has refused a WebSocket are left out, because any page in a browser can cause
+    them.
     """
     return "returned without completing handshake" not in record.getMessage()

@@ -14,7 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Minimum length of a secret in characters. Trying all shorter secrets is possible.
+#: Minimum length of a secret in characters. All shorter secrets could be tried.
 LEAST_SECRET = 12
 
 
