@@ -61,7 +61,7 @@ class TaskVerdict:
 
 
 def answer_of(cell: CellResult, task: str) -> TaskVerdict:
-    """Return the verdict of a cell against its animals."""
+    """Return a judged cell's verdict in the form of a TaskVerdict."""
     reference, judged = cell.plan.reference, cell.judged
     return TaskVerdict(
         task=task,

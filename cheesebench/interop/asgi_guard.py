@@ -1,6 +1,6 @@
 """Guards an ASGI application that has no guard of its own. Hosts and origins are
-checked as for CheeseBench's pages, bodies have a limit, and no client can hold all
-sessions.
+checked as for CheeseBench's pages. The size of bodies and the number of sessions of a
+client are limited.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ class Scores:
     None for a file.
     """
     unit: str = ""
-    """The column or field whose values are the subjects, in words, or "" for the
-    columns of a file.
+    """The field of a log, or the column of a data frame, whose values are the subjects,
+    in words. It is "" in all other cases.
     """
 
     def model_of(self, task: str) -> str | None:
@@ -307,8 +307,8 @@ def _keys(names: Sequence[str]) -> Iterable[str]:
 
 
 class Numbers(dict[object, float]):
-    """The scores for the values in a file, rescaled from the limits to 0 to 1 (NaN if a
-    value means that there is none). They are cached, because most values repeat.
+    """Maps the values in a file to scores, rescaled from the limits to the range from 0
+    to 1 (NaN for a missing score). Scores are cached, because most values repeat.
     """
 
     def __init__(self, limits: tuple[float, float]) -> None:
@@ -564,7 +564,8 @@ def _is_meant(column: str, name: str) -> bool:
     )
 
 
-#: What a data frame can have instead of a column, and of one value in it.
+#: Ends of errors, by column: ``_HINTS`` if a data frame lacks the column, and
+#: ``_OR_TWO`` if the column has several values.
 _HINTS = {"score": " Say which column has the scores: --score NAME."}
 _OR_TWO = {"model": ("Or name two: --first-model and --second-model.",)}
 
@@ -609,7 +610,7 @@ def _check_column(
     columns: Sequence[str], name: str, *, is_needed: bool, is_given: bool = False
 ) -> None:
     """Raise OptionError for a column that is repeated, absent or misspelt. ``is_given``
-    says that the name is an argument, and not fixed.
+    says whether the name is an argument instead of a fixed one.
     """
     if columns.count(name) > 1:
         raise OptionError(

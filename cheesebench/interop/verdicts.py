@@ -474,7 +474,7 @@ class _Pairs:
     def answered(
         self, p: float, p_seen: float, tasks: int, units: _Units
     ) -> answers.TaskVerdict:
-        """Return the answer; the p values are those after Holm's correction."""
+        """Return the answer. Both p values include Holm's correction."""
         found, own = self.found, self.differences
         rate, against = self.rates
         answer = found.answer if p < ALPHA else "undecided"
@@ -509,7 +509,9 @@ class _Pairs:
         )  # fmt: skip
 
     def _open(self, seen: float | None, tasks: int, units: _Units) -> str:
-        """Return sentences on what would decide. These pairs detect ``seen``."""
+        """Return sentences on what would decide. ``seen`` is the difference that these
+        pairs detect (None: unknown).
+        """
         said = f" This many pairs detect a difference of {units.gap_said(seen or 0.0, signed=False)} in 4 of 5 cases."
         if seen is None:
             said = f" At least {_fewest(tasks)} pairs must differ to show a difference."
@@ -580,7 +582,9 @@ def _p_seen(
 def _widest(
     lists: Sequence[Sequence[float]], imagined: float
 ) -> tuple[float, float] | None:
-    """Return the interval that has those of all lists, or None if one has none."""
+    """Return the smallest interval that contains the interval of each list, or None if
+    a list has no interval.
+    """
     found = [t_interval(one, imagined=imagined) for one in lists]
     known = [one for one in found if one is not None]
     if len(known) < len(found):

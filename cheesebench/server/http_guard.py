@@ -149,8 +149,8 @@ class Serving:
     the handler.
     """
     explains: bool = True
-    """Whether visitors see internal errors. Otherwise only the server's terminal shows
-    them.
+    """Whether visitors see the texts of CheeseBench's errors. Otherwise only the
+    server's terminal shows them.
     """
     port: int = 0
     patience: float = PATIENCE

@@ -55,8 +55,8 @@ def standalone(template: str, **values: Any) -> str:
 
 
 def finished_page(text: str) -> web.Response:
-    """Return a complete page, such as a report, with a security policy of its own. The
-    server's policy can only make it stricter.
+    """Return a complete page, such as a report, that contains a security policy of its
+    own. The policy in the reply's header can only make the page's policy stricter.
     """
     response = web.Response(text=text, content_type="text/html")
     response.headers["Content-Security-Policy"] = (

@@ -538,7 +538,7 @@ class People:
     def __init__(
         self, participants: Participants, words: Words, key_times: bool = False
     ) -> None:
-        """``key_times`` says whether to record how long people take for each key."""
+        """``key_times`` says whether to record the time before each key press."""
         self._participants, self._words, self._key_times = (
             participants,
             words,

@@ -239,7 +239,7 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
     """Return the judged measure's mean, interval and reference as text, or None if the
-    verdict concerns a pass rate.
+    verdict concerns a pass rate, or there is no reference.
     """
     measured, judged, reference = (
         result.plan.measured,
