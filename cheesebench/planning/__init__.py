@@ -133,7 +133,7 @@ class Profile:
     trials: int
     rate: float
     stopped: int
-    """Subjects that the sequential design ran."""
+    """Number of subjects that the sequential design ran."""
     verdict: str
     each: Spent
 
@@ -189,13 +189,13 @@ class Outlook(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellForecast(tables.Brief):
-    """The forecast for one planned cell. ``outlooks`` has an entry for each player. A
-    cell without a claim has one player, which runs all subjects.
+    """The forecast for one planned cell. ``outlooks`` has an entry for each player. If
+    no verdict is simulated, the cell has one player, which runs all subjects.
     """
 
     plan: CellPlan
     trials: int
-    """Number of trials of a subject that count, or 0 without a claim."""
+    """Number of trials of a subject that count, or 0 if no verdict is simulated."""
     icc: float | None
     outlooks: Mapping[str, Outlook]
     measured: bool
@@ -524,7 +524,7 @@ class _Verdicts:
     """The simulated verdicts of a cell for each player. ``counted`` has the number of
     subjects of each run.
 
-    Without a claim there is one player, and nothing is simulated.
+    If no verdict is simulated, there is one player.
     """
 
     counted: Mapping[str, NDArray[np.int64]]
@@ -836,7 +836,7 @@ def _walk(
             if actions := agent.read(
                 ChatReply(text=f"ACTIONS: {said}" if acts else "?")
             ):
-                # A reply without actions answered a request for notes.
+                # Without actions, the agent asks again, as it does after notes.
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)

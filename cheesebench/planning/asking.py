@@ -148,7 +148,7 @@ async def put_questions(
     most: int,
 ) -> tuple[list[Questioner], ServerFacts]:
     """Put the first ``most`` questions of each cell to a model. Return the exchanges,
-    and what the server says of itself.
+    and what the server says about itself.
     """
     async with conversation(model, directory, QUESTIONS) as connection:
         facts = await connection.facts()

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of runs that are read, beginning with the latest.
 MOST_RUNS = 20
-#: These numbers are assumed if nothing was measured. ``REPLY`` is the number of tokens
-#: of a reply, like a scripted respondent's, and ``DENSITY`` the number of tokens per
-#: byte of English.
+#: These numbers are assumed if nothing was measured. ``REPLY``: tokens of a reply, as
+#: many as a scripted respondent writes. ``DENSITY``: tokens per byte of English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3

@@ -1,4 +1,6 @@
-"""Asks each model, outside any run, what it knows of our files."""
+"""Asks each model one question outside any run: what it knows of CheeseBench's
+files.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class PublishedRow:
     how: str = ""
     """The rules, and the views."""
     where: str = ""
-    """The view, or that each rate is the best of several views, and the number of
-    trials of each protocol.
+    """The view, or a note that each rate is the best of several views, and the number
+    of trials of each protocol.
     """
     trials: str = ""
     """Number of trials in all and of each protocol in a view, in words. It is empty if

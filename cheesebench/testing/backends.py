@@ -843,10 +843,10 @@ def broken_backend_rules(
 
     ``server`` makes the server whose ``base_url`` the backend gets. FakeServer speaks
     OpenAI's protocol, and a subclass can speak another one. None is for a backend that
-    calls no server: then only its declaration and its replies are checked. ``key_env``
-    names the environment variable with the backend's key. ``options`` are the options
-    of its BackendContext. ``but`` names rules to leave out. A call counts as endless
-    after ``patience`` seconds.
+    calls no server: then only its declaration, its replies and concurrent calls are
+    checked. ``key_env`` names the environment variable with the backend's key.
+    ``options`` are the options of its BackendContext. ``but`` names rules to leave out.
+    A call counts as endless after ``patience`` seconds.
     """
     for name in but:
         _check_name(name)
