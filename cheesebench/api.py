@@ -671,7 +671,7 @@ def run(
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
-    """Run models through protocols, wait until every cell is decided, and return the
+    """Run models through protocols, wait until every cell is finished, and return the
     run.
 
     The run writes the same log as ``pytest --model``: the same seed gives the same
@@ -681,7 +681,8 @@ def run(
 
     Parameters:
         models: One name or several, as for ``--model``.
-        protocols: Names, files or directories; by default the nine paradigms.
+        protocols: Names, files or directories; by default the protocols in
+            ``CHEESEBENCH_PROTOCOLS`` or, if it is not set, the nine paradigms.
         design: How many subjects and trials (``--design``). By default a language
             model has ``sequential``: subjects until a verdict is decided, 120 at most.
             An agent has ``cohort``: 20 subjects, with which even an agent as good as

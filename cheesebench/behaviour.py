@@ -177,7 +177,7 @@ class Behaviour:
     plan: CellPlan
     unit: str
     curves: dict[str, dict[int, dict[int, float]]] = field(default_factory=dict)
-    """Means over a subject's trials, by name in ``CURVES``, subject and point."""
+    """Means over a subject's trials, by name of the curve, subject and point."""
     strategies: dict[str, dict[int, Counter[str]]] = field(default_factory=dict)
     """Numbers of trials, by categorical measure of the protocol, point and class."""
 

@@ -197,8 +197,8 @@ class Study:
 
     ``axes`` has the levels of each varied setting; every combination of levels is a
     variant. ``views`` and ``models`` apply if the command line names none. ``trials``
-    is the number of trials of each cell's only subject, unless the command line names a
-    design.
+    is the maximum number of trials of each cell's only subject, unless the command line
+    gives ``--design`` or ``--subjects``.
     """
 
     name: str

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 PROJECT = "cheesebench"
 #: Version of the hooks and of all types that they use. It grows with incompatible
 #: changes, not with additions. A plugin declares the version that it is written for
-#: with ``cheesebench_api = 1`` in its module, and is refused if this version is not
-#: known.
+#: with ``cheesebench_api = 1`` in its module, and is refused if that version is not
+#: supported.
 API_VERSION = 1
 #: The oldest supported version.
 OLDEST_API_VERSION = 1
@@ -181,7 +181,8 @@ def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
     one call at a time.
 
     The subject may have run in another process. If a plugin raises, the error is
-    written to the run's journal, the hook is not called again, and the run continues.
+    written to the run's journal, the plugin's hook is not called again, and the run
+    continues.
     """
 
 

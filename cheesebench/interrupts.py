@@ -63,7 +63,8 @@ class _State:
 
     action: Callable[[str], None] | None = None
     patience = 0
-    #: File descriptor of stderr. It becomes a copy, because pytest redirects 2.
+    #: File descriptor of stderr. It becomes a copy, because pytest redirects descriptor
+    #: 2.
     stderr = 2
     last_words = NOTHING_RUN
     #: Exit code (None: 128 + the signal's number).

@@ -19,8 +19,8 @@ SPELLINGS = ("--profile", f"{LONG}profile")
 
 
 def find_file(directory: Path) -> Path | None:
-    """Return the pyproject.toml with profiles in the directory or the nearest directory
-    above it, or None. Raise OptionError for a pyproject.toml that cannot be read.
+    """Return the nearest pyproject.toml with profiles, in the directory or above it, or
+    None. Raise OptionError for a pyproject.toml that cannot be read.
     """
     for one in (directory, *directory.parents):
         path = one / FILE

@@ -238,8 +238,8 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
-    """Raise UsageError with a suggestion for a misspelt option of ours:
-    ``--cheese-modl``, ``--desing``.
+    """Raise UsageError for a misspelt option of ours (``--cheese-modl``, ``--desing``),
+    with a suggestion if there is one.
     """
     if not any(arg.startswith("--") for arg in args):
         return
@@ -304,7 +304,7 @@ def _refuse_without_model(config: pytest.Config, typed: set[str]) -> None:
             raise pytest.UsageError(
                 f"{mine.pop()} has no effect without a model: add --model NAME, for example --model random."
             )
-    # pytest itself will report that there is no such file.
+    # Otherwise pytest would report that it cannot find the file, even if it exists.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
             raise pytest.UsageError(

@@ -531,8 +531,8 @@ class _Converter:
         return Node(children, position, keys)
 
     def _check_rows(self, header: int, node: Node) -> None:
-        """Reject a map whose first row begins with blanks, because YAML then reads the
-        later rows as comments.
+        """Reject a map of which YAML reads later rows as comments, because its first
+        row begins with blanks.
         """
         after = header + 1 + str(node.value).rstrip("\n").count("\n") + 1
         row = self.lines[after].strip() if after < len(self.lines) else ""

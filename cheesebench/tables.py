@@ -125,8 +125,8 @@ class Tabular:
 
 class Brief:
     """A dataclass with a short ``repr``, because parts of a result hold whole protocols
-    and sentences. The ``repr`` has only the fields with a non-default value, and at
-    most ``LONGEST`` characters.
+    and sentences. The ``repr`` leaves out fields that equal their default (unless a
+    factory makes it), and has at most ``LONGEST`` characters.
     """
 
     __slots__ = ()

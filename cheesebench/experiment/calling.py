@@ -377,7 +377,7 @@ class Budget:
 
 #: A function that receives a line of text about a call that is retried.
 Notify = Callable[[str], None]
-#: Faults whose cause is an overloaded server, not the call.
+#: Faults that are caused by the load, not by the call itself.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
 #: ``NOTICED``: a retry is reported if its pause is at least this long. ``HUSH``:
 #: minimum time between reports. Both are in seconds.
@@ -483,7 +483,7 @@ async def _end_idle(
 
 #: A cell is given up after ``HOPELESS_REPLIES`` replies to at least
 #: ``HOPELESS_SUBJECTS`` subjects if none of the replies could be read. More replies
-#: would change nothing.
+#: would cost money, and hardly change this.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 

@@ -97,6 +97,6 @@ def _moved(scores: Floats, growth: float) -> Floats:
     spread = max(float(scores.var()), max(mean, 1 - mean) ** 2 / (len(scores) + 1))
     deviates = ndtri((np.arange(_FUTURES) + 0.5) / _FUTURES)
     means = np.clip(mean + deviates * (spread * growth) ** 0.5, 0, 1)[:, None]
-    # If a divisor is 0, all its dividends are 0, too, and 1 replaces it.
+    # If a divisor is 0, all its dividends are 0, too, and 1 replaces the divisor.
     fewer, more = scores / (mean or 1), (1 - scores) / (1 - mean or 1)
     return np.asarray(np.where(means <= mean, fewer * means, 1 - more * (1 - means)))

@@ -566,7 +566,7 @@ def to_act(counts: Mapping[str, int]) -> int:
     return counts.get("calls", 0) - counts.get("notes", 0)
 
 
-#: Doubt about trials of a language model in which the model was never called.
+#: Doubt about a language model's trials if there was not a single call to the model.
 NEVER_CALLED = (
     "not one call to the model (a replay of a run, or the log of another model)"
 )
