@@ -22,7 +22,7 @@ WORDS: Mapping[str, str] = {
     "naive": "no learning from its own outcomes: no reward, but everything in the protocol file",
     "memoryless": "only the present observation: the same picture always gives the same action",
 }
-#: Words that ``hide`` accepts besides places. They hide all landmarks, or all text.
+#: Words with which ``hide`` hides all landmarks, or all text.
 LANDMARKS, TEXT = "landmarks", "text"
 #: The word that ``amnesia`` accepts besides states. It erases memory between trials.
 TRIAL = "trial"

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-#: Beginning of the attribute in which pytest stores an option's value. The two
-#: spellings of an option share the attribute.
+#: Beginning of the name of the attribute in which pytest stores an option's value. The
+#: two spellings of an option share the attribute.
 PREFIX = "cheesebench_"
 #: Prefix of the long spelling of every option, which pytest always accepts.
 LONG = "--cheese-"

@@ -152,7 +152,7 @@ def _odd_quote(lines: Sequence[str], row: int) -> int | None:
     )
 
 
-#: Maximum size of a protocol file, in bytes.
+#: Maximum size of a file, in bytes, and of a text, in characters.
 MAX_BYTES = 256 * 1024
 #: Code of the error for a duplicate key, and for a key that is not a plain word.
 DUPLICATE_KEY = 105

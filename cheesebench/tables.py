@@ -48,7 +48,7 @@ class Tabular:
     """A result with rows."""
 
     __slots__ = ()
-    #: Column -> function that formats its numbers. Numbers in other columns have three
+    #: Column -> function that formats its floats. Floats in other columns have three
     #: significant digits.
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {}
     #: Columns that are shown only if a row has a value in them.

@@ -1013,8 +1013,8 @@ class Caller:
         if fault.kind == "timeout":
             limiter.objected(None)
         elif fault.kind in THROTTLES:
-            # No call waits longer than PATIENCE, so the wish for a longer pause is
-            # ignored.
+            # A wish for a pause longer than PATIENCE is ignored, because it would hold
+            # up all other calls, too.
             wish = fault.retry_after or 0.0
             limiter.objected(
                 min(wish, self.budget.seconds_left) if wish <= PATIENCE else None

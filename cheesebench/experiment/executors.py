@@ -41,8 +41,8 @@ class Runner(Protocol):
         """See ``Executor``."""
 
 
-#: Number of conversations per call that may be in flight. The number is low, because a
-#: server caches the beginnings of conversations only while it has room.
+#: Ratio of the conversations that run to the calls that may be in flight. It is low,
+#: because a server caches the beginnings of conversations only while it has room.
 OVERSUBSCRIPTION = 1.25
 #: ``DEFAULT_EXECUTOR``: name of the default executor. ``IN_PROCESS``: name of the
 #: executor for plugins that only this process can load.

@@ -879,7 +879,7 @@ class ModelWorker:
         """
         trials = 0
         try:
-            # Among waiting subjects, the one with the most steps left goes first.
+            # Among waiting subjects, the one with the most calls left goes first.
             steps = job.specification.most_calls
             yielding = OVERSUBSCRIPTION if job in self.speculative else 0
             caller = self._callers[job] = self._models.caller(

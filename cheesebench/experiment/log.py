@@ -93,8 +93,8 @@ class CallLog:
         self._waiting: list[
             tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
         ] = []
-        #: Futures of the calls that have been written, each with the error if it could
-        #: not be written.
+        #: Futures of the calls that ``_flush`` has handled, each with the error, or
+        #: None if the call was written.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
         #: The event loop that these futures belong to.
         self._loop: asyncio.AbstractEventLoop | None = None

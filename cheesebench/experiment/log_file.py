@@ -486,8 +486,8 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
-#: Pairs of words and an explanation. An error gets the explanation of the first pair
-#: with a word that its text contains.
+#: Explanations of errors, each with some words. An error gets the first explanation
+#: with a word that the error's text contains.
 _EXPLANATIONS = (
     (("is full", "No space"), "{path}: the disk is full. Make room, {again}."),
     (

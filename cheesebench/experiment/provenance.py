@@ -305,7 +305,7 @@ def _read(path: Path) -> bytes | None:
     return key if len(key) == _KEY_LENGTH else None
 
 
-#: Endings of data files that enter the digests, in addition to code (``.py``).
+#: Endings of the data files that enter the digests of protocols and plugins.
 _DATA = (".yaml", ".json", ".txt")
 #: Length of a digest in characters.
 _DIGEST_LENGTH = 12

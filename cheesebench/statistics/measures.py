@@ -292,7 +292,7 @@ def _class_of(record: TrialRecord) -> str:
         return "success"
     calls = record.tally.get("calls", 0)
     if calls:
-        # Every reply was cut off, so the model chose none of its actions.
+        # If every reply was cut off, the failure says little about the model's choices.
         if record.tally.get("truncated", 0) == calls:
             return "truncated reply"
         if record.tally.get("unparsed", 0) == calls:
