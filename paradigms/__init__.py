@@ -1,5 +1,5 @@
-"""What protocols compile into: environments of the arena family (movement tables, step
-kernel, Gymnasium classes), and dialogues.
+"""The families of protocols: arenas (movement tables, step kernel, Gymnasium classes)
+and dialogues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def cheesebench_commands() -> list[CommandSpec]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the Gymnasium class of a shipped protocol by its class name, as in
+    """Return the Gymnasium class of an installed protocol by its class name, as in
     ``cheesebench.paradigms.MorrisWaterMaze``.
     """
     if name.startswith("_"):

@@ -44,7 +44,7 @@ NUMBER = Type("number")
 TRUTH = Type("truth")
 
 #: What a value depends on besides variables: the path in this trial (``trace``), the
-#: present pose, or the clock.
+#: pose relative to a place (``pose``), or the step or the pose itself (``clock``).
 Reads = Literal["", "trace", "pose", "clock"]
 
 
@@ -198,7 +198,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """A group (or zone) as a fixed set of names."""
+    """A fixed set of names: the members of a group, or the empty set."""
 
     values: frozenset[str]
 

@@ -363,7 +363,7 @@ class _Resolver:
         )
 
     def _check_rates(self) -> None:
-        """Report (217) a rate outside 0 to 1, or a reversed interval."""
+        """Report (217) a pass rate outside 0 to 1, or a reversed interval."""
         written = self.written
         rates = [written.value, *written.curve, *(written.interval or ())]
         outside = [rate for rate in rates if rate is not None and not 0 <= rate <= 1]

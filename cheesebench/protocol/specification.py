@@ -166,7 +166,8 @@ MET = "met "
 @dataclass(frozen=True, slots=True)
 class UntilSpec:
     """A criterion that ends a block or one of its repetitions. It is met once ``count``
-    of the last ``of`` trials ended in ``outcomes``, or met ``condition``.
+    of the last ``of`` trials (for a block: repetitions) ended in ``outcomes``, or met
+    ``condition``.
     """
 
     outcomes: frozenset[str]
@@ -455,8 +456,8 @@ class Specification(BaseSpecification):
     @property
     def planned_blocks(self) -> tuple[tuple[str, int, int, bool], ...]:
         """For each block, in order: its name, its number of sessions, the number of
-        trials of each, and whether the reference may be about it. A block with a
-        shorter last session has two entries.
+        trials of each, and whether ``where`` may hold in it. A block with a shorter
+        last session has two entries.
         """
         return tuple(
             (*sitting, _holds_in(block.name, self.where) is not False)

@@ -552,8 +552,8 @@ def _report_bad_key(
     )
 
 
-#: Paths, below ``trial: states``, of keys of a state that are indented too little. They
-#: are then read as states.
+#: Keys of a state, as paths below ``trial: states``. If such a key is indented too
+#: little, it is found there, and read as the name of a state.
 _KEYS_OF_STATES = [
     (key,) for key in ("rules", "set", "count", "show", "say", "reward", "freeze")
 ]

@@ -1,5 +1,5 @@
-"""The arena family: movement tables, the step kernel, controls, the audit, and the
-Gymnasium classes.
+"""The arena family: movement tables, the step kernel, controls, authors' tests, the
+audit, and the Gymnasium classes.
 """
 
 from __future__ import annotations

@@ -71,17 +71,17 @@ def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
     """Play all tests of a protocol. The results do not depend on the view.
 
     The subject waits with STAY through the trials before the tested one. Then it
-    executes the ``actions``, or visits the names in ``visit`` in order. A visit is one
+    executes the ``actions``, and visits the names in ``visit`` in order. A visit is one
     *event*: entering a zone (or the nearest member of a group or set), or pressing a
     solid. So if a zone is named twice, the subject leaves it and enters it again. If
     the subject already stands in a zone, it leaves this zone first. A variable is read
     when its turn comes, and again while the subject walks to the place that it holds.
     The path is the shortest with the present doors, and is computed again when they
     change. While nothing moves or no way is open, the subject waits with STAY. After
-    the list the subject waits until the trial ends. If the trial ends earlier, the rest
-    of the list is dropped. But a trial that ends by its limit while no way is open
-    fails the test, unless it expects an ``outcome``. Rewards of all steps of the trial
-    count.
+    the last visit, the subject waits until the trial ends. If the trial ends earlier,
+    the remaining actions and visits are dropped. But a trial that ends by its limit
+    while no way is open fails the test, unless the test expects an ``outcome``. Rewards
+    of all steps of the trial count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)

@@ -43,8 +43,8 @@ def without_cues(specification: Specification) -> Specification:
 
 
 class CuesDrawnAnew(CompiledArena):
-    """The environment of a protocol in which landmarks, shown glyphs and texts are
-    random, and independent of state, draws and position.
+    """A compiled protocol whose landmarks, shown glyphs and texts are random, and
+    independent of state, draws and position.
     """
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
@@ -252,9 +252,9 @@ class YokedSubject(ArenaSubject):
     """A subject in the world of another one (the master), which it cannot change.
 
     Its body and memory are its own: it walks under the master's doors and freezing, and
-    its ``watch`` rules record its own events. When the master's state changes, the
-    effects of the entry and of the rule apply to the subject, too, so it is placed when
-    the master is placed.
+    its ``watch`` rules react to its own events. When a rule of the master's state
+    fires, or the master enters a state, the effects apply to the subject, too. So the
+    subject is placed when the master is placed.
 
     Rewards, states and the end of the trial are the master's. The outcome is the one
     that the subject would have had alone: the ``end`` of the first rule that its own

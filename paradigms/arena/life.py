@@ -388,7 +388,9 @@ class ArenaSubject:
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
-        """Clause 12: apply set (all at once), add, remove, count, reward and place."""
+        """Clause 12: apply set (all at once), add, remove, count, reward, place and
+        put. Return the reward.
+        """
         if effects.nothing:
             return 0.0
         if effects.assigns:
@@ -472,8 +474,8 @@ class ArenaSubject:
             if member_at[cell] is not None:
                 self.occupied[group] = member_at[cell]
 
-    # -- functions for expressions (clause 8). A place is a zone, a group or a set of
-    # zones.
+    # -- functions for expressions (clause 8). A place is a zone, a group, or a set of
+    # zones. For `column` and `row` it may also be a solid.
 
     def time(self, place: Any) -> int:
         """Return the number of steps spent in these places in this trial."""
@@ -701,8 +703,8 @@ class ArenaSubject:
         return heir
 
     def carried(self) -> Hashable:
-        """Return everything that the rest of the life depends on, at the beginning of a
-        trial.
+        """Return what the rest of this subject's life depends on at the beginning of a
+        trial, except its draws.
         """
         values = tuple(sorted(self.values.items()))
         return self._schedule.key(), values, self.last, self._past, self.pose

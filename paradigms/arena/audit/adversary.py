@@ -52,7 +52,8 @@ STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
 RIVALS = 3
 #: Maximum number of failed attempts to distinguish two kinds in a state.
 IN_VAIN = 3
-#: A course of at least this value counts as certain to succeed.
+#: A course counts as certain to succeed if its value is at least this share of the
+#: largest possible value.
 CERTAIN = 0.999
 
 
@@ -329,7 +330,7 @@ class Planner:
                     worth.add(ended(there))
                 # A part goes on with the actions if its percept is the leader's, or,
                 # without a leader, the percept of most of the belief. Other parts
-                # decide anew.
+                # decide anew, unless they can only wait.
                 elif (
                     percept == expected
                     if leader is not None

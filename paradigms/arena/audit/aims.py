@@ -20,7 +20,7 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
-#: Glyphs of floor and walls: they give no direction.
+#: Glyphs of floor, water, walls and void: they give no direction.
 PLAIN = "#. ~"
 #: How an aim goes on after the first member: not at all, or to the other members in one
 #: direction.
@@ -74,7 +74,9 @@ class Aim(NamedTuple):
     lit: str = ""
     """Only members that show this glyph, if any do."""
     past: str = ""
-    """Only members visited in this trial (``old``), or only the others (``new``)."""
+    """Only members visited in this trial (``old``), or only the others (``new``), if
+    there are any.
+    """
     before: int = 0
     """Steps to wait at the beginning."""
     stay: int = 0
@@ -207,7 +209,9 @@ class Places:
         return self._glyphs[look.key]
 
     def _tiles(self, life: ArenaSubject) -> Iterator[tuple[Square, str]]:
-        """Yield the glyphs in the picture that the subject sees under its lesion."""
+        """Yield the squares and glyphs that the subject sees under its lesion, without
+        ``PLAIN`` glyphs.
+        """
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
             return
         left, top = self._canvas.left, self._canvas.top
@@ -319,7 +323,8 @@ class Moment:
 
     def ranks(self, group: int, zero: str) -> dict[str, int]:
         """Return each member's rank: clockwise from a zero, or by distance. If the zero
-        is not visible, north replaces it.
+        is not visible, members are ranked from north or, by distance, in the order of
+        the file.
         """
         key = group, zero
         if key not in self._orders:

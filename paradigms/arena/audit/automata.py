@@ -5,8 +5,8 @@ reward and text of a trial (``outcome``), on the place where the trial ended
 (``place``), on all of this and the present state (``any``), or on nothing.
 
 Rules are scored on stored beginnings of trials. From each beginning, each aim is
-carried out once. If a trial depends on actions in earlier trials, its beginning after
-each earlier trial is stored, too.
+carried out at most once. If trials depend on actions in earlier trials, each beginning
+to which such actions lead is stored, too.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Memory(NamedTuple):
 @dataclass(slots=True)
 class Automaton:
     """One subject. ``aims[sight][state]`` is the number of an aim. ``rules`` give the
-    next state for each situation that this class of memory distinguishes. ``table``
-    gives the next state for every situation.
+    next state for situations as this class of memory distinguishes them. ``table``
+    gives it for complete situations; without an entry, the state stays.
     """
 
     memory: Memory
@@ -292,8 +292,8 @@ class Experience:
     # -- aims
 
     def _aims(self, sample: Sequence[aims.Moment]) -> list[aims.Aim]:
-        """Return aims that differ in these moments, first in the places that they
-        visit, then in their effects.
+        """Return the aims to try. They have different effects in these moments. If aims
+        may count steps, longer ones are among them.
         """
         known: dict[object, aims.Aim] = {}
         for aim in self._options(sample):

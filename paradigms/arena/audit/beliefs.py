@@ -43,9 +43,10 @@ EFFORT, POLISH = 3000, 600
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Maximum number of failed searches in a stage without a known success.
 IN_VAIN = 4
-#: Maximum numbers. ``LISTS``: lists of moves from the same circumstances that are tried
-#: before a search. ``GENERAL``: lists of moves from the same state that are tried in
-#: new circumstances. ``MOST_PLANS``: stored plans.
+#: Maximum numbers. ``LISTS``: lists of moves that are kept for some circumstances once
+#: one of them has succeeded, or failed lists that are tried again in a stage.
+#: ``GENERAL``: lists of moves from the same state that are tried in new circumstances.
+#: ``MOST_PLANS``: stored plans.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
 
 

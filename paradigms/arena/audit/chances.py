@@ -98,7 +98,7 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
     """Return a state that may end the trial, and a column that the rules of this state
-    read but its picture does not show.
+    (or 'success') read but its picture does not show.
 
     Return an empty name and None if no state has such a column (its cue is visible).
     """

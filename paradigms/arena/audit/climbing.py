@@ -21,8 +21,8 @@ from cheesebench.paradigms.arena.audit import automata, runs
 #: rival's by more than this. ``OPTIONS``: maximum number of aims that are tried for one
 #: change. ``PROMISING``: number of these that are the most promising.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
-#: Share of starting points whose states are behaviours of the repertoire. The other
-#: starting points are random.
+#: Share of starting points whose states are behaviours of the repertoire, among the
+#: starting points that do not grow from a smaller automaton. The others are random.
 FROM_REPERTOIRE = 0.6
 #: ``POOL``: approximate number of behaviours from which pairs are formed. ``PAIRED``:
 #: maximum share of the effort for trying pairs. ``PAIRS``: number of the best pairs
@@ -32,7 +32,8 @@ POOL, PAIRED, PAIRS = 20, 0.4, 3
 #: ``IN_VAIN`` for subjects without memory, ``LONG_IN_VAIN`` for subjects with memory.
 IN_VAIN, LONG_IN_VAIN = 5, 15
 #: A rule is run in fresh lives with ``FRESH`` judged trials. The run ends earlier if it
-#: has taken ``CONFIRMED`` steps, but not before ``FEWEST`` balanced groups of subjects.
+#: has taken ``CONFIRMED`` steps (at an effort of 1), but not before ``FEWEST`` balanced
+#: groups of subjects.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 
 

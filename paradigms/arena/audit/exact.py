@@ -59,7 +59,7 @@ BEGINNINGS, KNOWN = 16, 16
 FREE_STEPS, STAGES = 250_000, 4_000
 #: Below this total weight a belief is rescaled, so that its weights do not underflow.
 TINY = 1e-200
-#: A bound of at least this value says nothing.
+#: A bound above this value says nothing.
 CERTAIN = 0.999
 #: The computation stops if the last beginning suggests that the others need more than
 #: this multiple of the remaining effort.
@@ -437,7 +437,7 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
 
 
 def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
-    """Return whether the subject can influence which trials are judged. If so, a bound
+    """Return whether the subject may influence which trials are judged. If so, a bound
     on all trials says nothing about the judged ones.
     """
     # The subject's number is not a date, because it may select a row of a draw.

@@ -562,7 +562,9 @@ class Hypothesis(ArenaSubject):
         )
 
     def resting(self, history: History, held: tuple[RuntimeValue, ...]) -> Self:
-        """Return a copy after its trial, with this history."""
+        """Return a copy after its trial, with this history and these values of
+        ``Relevance.held``.
+        """
         twin = self.twin()
         twin.values.update(zip(self._relevance.held, held, strict=True))
         twin._plan = history.plan

@@ -104,8 +104,8 @@ class Ceiling:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the rate in real lives exceeds the proved bound, so that either the
-        proof or the planner is wrong.
+        """Whether the rate in real lives exceeds the proved bound by more than chance,
+        so that either the proof or the planner is wrong.
         """
         found = runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -203,8 +203,8 @@ class Order:
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     """Return the ceiling under a lesion. A stored result is used if there is one."""
-    # The order is written with sorted names, because each process orders sets of names
-    # differently.
+    # The lesion is written as a text, with sorted names, because each process orders
+    # sets of names differently.
     place = kept.place(
         order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
     )

@@ -22,7 +22,7 @@ KEPT, STEPS, FULL = 400, 24_000_000, 2000
 #: Share of the steps for the first class. It is large, because the first class walks,
 #: and later classes mostly look up its walks.
 FIRST = 0.4
-#: Number of lives that are searched for a trial with more than one decision (see
+#: Number of lives whose first trial is searched for a second decision (see
 #: ``classes``).
 LOOKED = 20
 

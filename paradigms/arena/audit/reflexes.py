@@ -24,8 +24,8 @@ KEPT, STEPS = 200, 6_000_000
 #: ``FINALISTS``: number of the best behaviours that lead real lives. ``TRIALS``: number
 #: of judged trials that each of them gets.
 FINALISTS, TRIALS = 6, 120
-#: Added to the seed of an audit, so that these lives differ from the lives that are
-#: measured.
+#: Offset of the seeds of the lives that select a subject, so that these lives differ
+#: from the lives that are measured.
 APART = 77_000_000
 
 

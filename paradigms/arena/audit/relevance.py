@@ -172,7 +172,7 @@ class Relevance:
         lasting = [name for name in self.variables if self._lasts(name)]
         changed = [name for name in lasting if name in self.written]
         #: The lasting variables that a trial may change. Also the variables that decide
-        #: whether a draw is repeated, and the columns of such draws.
+        #: whether a draw keeps its row (`keep_if`), and the columns of such draws.
         self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
 
@@ -203,8 +203,8 @@ class Relevance:
         specification = self._specification
         guards = [one.guard for one in specification.entry]
         repeated = [one.keep_if for one in specification.draws]
-        # A draw may be repeated until it fits the subject's position. Then the draw
-        # depends on where the last trial ended.
+        # Whether a draw keeps its row, or which state begins a trial, may depend on
+        # where the last trial ended.
         by_state = [one for one in guards if ex.BuiltIn("state") in ex.walk(one)]
         self.carry = specification.start.carry or any(
             map(_reads_where, [*repeated, *by_state])
@@ -916,8 +916,8 @@ class Flow:
 
 
 def _repeating(specification: spec.Specification) -> list[str]:
-    """Return the names that decide whether a draw is repeated, and the columns of such
-    draws.
+    """Return the names that decide whether a draw keeps its row (`keep_if`), and the
+    columns of such draws.
     """
     repeated = [draw for draw in specification.draws if draw.keep_if is not None]
     read = [name for draw in repeated for name in variables(draw.keep_if)]

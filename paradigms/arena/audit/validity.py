@@ -416,8 +416,9 @@ value.
 class Column:
     """Statistics of a column of a draw over many lives.
 
-    ``is_answer`` says that the column holds names, and that rules, 'success' or checks
-    depend on it. Such a column must be balanced, and unpredictable from trial to trial.
+    ``is_answer`` says whether rules, `finish`, 'success' or checks depend on the
+    column, and it holds names (or numbers that are compared as names are). Such a
+    column must be balanced, and unpredictable from trial to trial.
     """
 
     name: str
@@ -966,7 +967,7 @@ def described(guesses: Sequence[Guess]) -> str:
 @dataclass(frozen=True, slots=True)
 class Cue:
     """A visible item: its name, a scene with it, the same scene without it, and the
-    possible poses.
+    poses from which it may be seen.
     """
 
     name: str
@@ -1024,8 +1025,8 @@ def _spread(poses: set[int], start: int, moves: Sequence[int]) -> None:
 
 
 def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    """Yield the cues: landmarks, glyphs of zones and solids, and the items of each
-    look.
+    """Yield the cues: landmarks, glyphs of zones and solids, and the closed doors,
+    shown glyphs and text of each look.
     """
     arena = paradigm.program.geometry.arena
     gallery = Gallery(paradigm.program.geometry, view)
