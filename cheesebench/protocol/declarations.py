@@ -175,7 +175,7 @@ class _Declaring:
 
     def _dealt_columns(self, name: str, draw: doc.Draw) -> None:
         """Declare the columns that receive the members of a group or set. If ``sample``
-        names neither, the builder reports it.
+        names neither, ``DrawBuilder`` reports it.
         """
         names = self._names
         held = (

@@ -146,7 +146,6 @@ HISTORY: dict[str, Arithmetic] = {
         "How many of the subject's last trials ended in this way.", 2, 2
     ),
 }
-#: The names of all functions.
 CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
 #: Maximum number of trials that `recent` looks back.
 MOST_RECENT = 1000

@@ -1483,7 +1483,6 @@ class _Builder(Lookup):
     def _set_by(
         self, block: doc.Block, path: tuple[str, ...]
     ) -> tuple[tuple[str, ex.RuntimeValue], ...]:
-        """Return the variables that a block sets, each with its value."""
         values = []
         for variable, value in block.set.items():
             if variable in self.document.vars:

@@ -250,7 +250,7 @@ def ability_scale(specification: Specification) -> records.AbilityScale | None:
             ideal = float(intact["numbers"]["found"]["rate"])
         except (TypeError, LookupError, ValueError):
             continue
-        # If the intact adversary fails, its effort was too small to define the ideal.
+        # If the intact adversary fails, its rate may be too low to be the ideal.
         if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
             return records.AbilityScale(without=without, ideal=ideal)
     return None

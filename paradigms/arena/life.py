@@ -547,7 +547,6 @@ class ArenaSubject:
 
     @property
     def look(self) -> Look:
-        """The present look of the arena."""
         return self._look
 
     @property

@@ -388,7 +388,6 @@ class Moment:
         return self._open[group]
 
     def stops(self, aim: Aim) -> tuple[Stop, ...]:
-        """Return the stops of an aim, in order."""
         first = (Stop("", aim.before),) if aim.before else ()
         every = tuple(Stop(name, aim.stay) for name in self.targets(aim))
         then = self.stops(aim.onward) if aim.onward is not None else ()

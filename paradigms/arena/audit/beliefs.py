@@ -344,8 +344,6 @@ Cloud = dict[Node, float]
 
 
 class Nodes:
-    """The nodes of one world."""
-
     def __init__(
         self, relevance: Relevance, script: Script, perceive: Perceive
     ) -> None:

@@ -21,8 +21,8 @@ from cheesebench.paradigms.arena.audit import automata, runs
 #: rival's by more than this. ``OPTIONS``: maximum number of aims that are tried for one
 #: change. ``PROMISING``: number of these that are the most promising.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
-#: Share of starting points whose states are behaviours of the repertoire, among the
-#: starting points that do not grow from a smaller automaton. The others are random.
+#: Of the starting points that do not grow from a smaller automaton, the share whose
+#: states are behaviours of the repertoire. The others are random.
 FROM_REPERTOIRE = 0.6
 #: ``POOL``: approximate number of behaviours from which pairs are formed. ``PAIRED``:
 #: maximum share of the effort for trying pairs. ``PAIRS``: number of the best pairs

@@ -599,7 +599,7 @@ def _curve(ceiling: Ceiling) -> str:
 
 
 def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
-    """Return the ceiling of a subject without a lesion, which knows the rules but not
+    """Return the ceiling of a subject that has no lesion, and knows the rules but not
     the draws.
     """
     return search(paradigm, _of_the_intact(settings, min(TRIALS, settings.trials)))

@@ -215,7 +215,6 @@ class WinStayString(Policy):
 
 
 def spelt(actions: Sequence[int]) -> str:
-    """Return actions as letters."""
     return "".join(ACTION_LETTERS[action] for action in actions)
 
 

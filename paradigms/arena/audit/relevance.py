@@ -84,7 +84,7 @@ class Relevance:
         self._read_variables()
         self._read_draws()
         self._read_dates(asked)
-        #: Whether later trials depend on the subject's actions.
+        #: Whether later trials may depend on the subject's actions.
         self.behaviour = (
             self.carry
             or any(block.criteria for block in self._specification.schedule)

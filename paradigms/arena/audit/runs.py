@@ -211,7 +211,6 @@ class Tally:
         return rate(self.lives, z)
 
     def add(self, trials: Sequence[tuple[TrialResult, Trial]]) -> None:
-        """Add the trials of one more life."""
         judged = [trial for _, trial in trials if trial.success is not None]
         self.lives.append((sum(bool(trial.success) for trial in judged), len(judged)))
         values = [one.measured for one in judged if one.measured is not None]

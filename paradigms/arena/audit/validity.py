@@ -826,7 +826,7 @@ Columns = dict[str, list[Hashable]]
 
 def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
     """Return the features of the observation that guesses use, in families. Within a
-    family, the column that is best in training is used.
+    family, the feature that is best in training is used.
     """
     texts = [sample.observation for sample in samples]
     width = max(map(len, texts))
