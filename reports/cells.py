@@ -747,8 +747,8 @@ def settled(cell: CellResult) -> str:
 
 
 def validity(cell: CellResult) -> str:
-    """Return a note on how the cell's construct was validated with lesions, or that a
-    PASS depends on the right answer. Return "" for dialogues.
+    """Return a note on how the cell's construct was validated with lesions, or on a
+    PASS that depends on the right answer. Return "" for dialogues.
     """
     if cell.plan.items:
         return ""

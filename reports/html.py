@@ -402,7 +402,7 @@ def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
 
 
 def margin_in_words(cells: Sequence[CellResult]) -> str:
-    """Return on which side of the margin of a forest plot a PASS lies."""
+    """Return where PASS and FAIL lie relative to the margin of a forest plot."""
     plans = [cell.plan for cell in cells]
     if all(plan.against == "chance" for plan in plans):
         return "margin: PASS lies right of its left edge, FAIL left of its right edge."

@@ -312,8 +312,8 @@ def _standing(
 
 
 def _averaged(summary: RunSummary, names: tuple[str, ...]) -> list[str]:
-    """Return a note on which protocols are in the mean abilities, because means are
-    only compared over the same protocols. The list is empty without mean abilities.
+    """Return a list with a note on which protocols are in the mean abilities, because
+    means are only compared over the same protocols. It is empty without mean abilities.
     """
     found = [one.ability for one in summary.models if one.ability is not None]
     if not found:
@@ -410,8 +410,8 @@ def _of_plans(
     columns: Sequence[str],
     models: Sequence[ModelSummary],
 ) -> list[Row]:
-    """Return the animals' row, with the numbers in the protocols. The list is empty if
-    no protocol has a reference.
+    """Return a list with the animals' row (the numbers in the protocols). It is empty
+    if no protocol has a reference.
     """
     own = {cell.plan.label: cell for cell in cells}
     if all(own[column].plan.reference is None for column in columns):
@@ -431,9 +431,9 @@ def _of_plans(
 
 
 def _mean_of_animals(models: Sequence[ModelSummary]) -> float | None:
-    """Return the animals' mean ability over the models' common protocols, or over all
-    protocols if no model has a rate. Return None if this differs between models, or is
-    unknown.
+    """Return the animals' mean ability over the protocols of the models' means, or over
+    all protocols with a scale if no model has a mean. Return None if it differs between
+    models, or is unknown.
     """
     rated = [one.ability for one in models if one.ability is not None]
     unrated = [one.animals for one in models if one.animals is not None]

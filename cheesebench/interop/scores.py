@@ -357,8 +357,8 @@ def _number(value: object) -> float:
         if value.lower() in MISSING_CELLS:
             return math.nan
         value = GRADES.get(value, GRADES.get(value.lower(), value))
-    # Python also reads 2_4 and digits of other scripts as numbers; other programs do
-    # not.
+    # Unlike other programs, Python also reads 2_4 and digits of other scripts as
+    # numbers.
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError
     try:

@@ -257,7 +257,7 @@ def _rows_of_model(frame: Any, model: str | None) -> Any:
     if model not in names:
         raise UnknownNameError("model in the data frame called", model, {*names})
     mask = [name == model for name in names]
-    # In pandas, ``filter`` selects labels; in polars and pyarrow, rows.
+    # ``filter`` selects rows in polars and pyarrow, but labels in pandas.
     return frame.loc[mask] if hasattr(frame, "loc") else frame.filter(mask)
 
 
@@ -637,7 +637,7 @@ def _judged(
     task: str, items: Items, bar: float, goal: float, units: _Units
 ) -> answers.TaskVerdict:
     """Judge the mean against a bar, by a bet that is tuned to the number of subjects.
-    This number must not depend on the scores.
+    The number of subjects must not depend on the scores.
     """
     import numpy as np
 

@@ -316,9 +316,7 @@ class Forecast(tables.Tabular):
         return None if plan.reference is None else plan.reference.value
 
     def _whole(self) -> list[dict[str, object]]:
-        """Return a row of the whole run for each player. Without a claim there is one
-        player.
-        """
+        """Return a row of the whole run for each simulated player."""
         players = dict.fromkeys(name for cell in self.cells for name in cell.outlooks)
         models = dict.fromkeys(cell.plan.model for cell in self.cells)
         views = dict.fromkeys(cell.plan.view for cell in self.cells)

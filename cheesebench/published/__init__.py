@@ -91,13 +91,14 @@ def paradigm_of(protocol: str) -> str:
 
 
 def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
-    """Return the published rows for a run's protocols, best first, or an empty tuple if
-    no protocol has the paper's rules.
+    """Return the published rows for a run's protocols, or an empty tuple if no protocol
+    has the paper's rules.
 
     If the run has a single view that was published, the rates are from this view.
-    Otherwise each rate is the best of the text views. Models of the run come first,
-    animals and baselines last. The mean is over all published protocols. It is given
-    only if the run has all of them.
+    Otherwise each rate is the best of the text views. The run's own models come first,
+    then other models, each from the best mean to the worst. Animals and baselines come
+    last. The mean is over all published protocols, and given only if the run has all of
+    them.
     """
     plans = list(plans)
     data = published()

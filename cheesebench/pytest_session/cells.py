@@ -148,7 +148,7 @@ class Cells:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Start all selected cells; each item then waits for its own."""
+        """Start all selected cells. Each item then waits for its own cell."""
         if not self._runs_anything(session):
             return
         run, items = self._run, _to_run(session)

@@ -29,7 +29,7 @@ Properties = list[tuple[str, str]]
 PREFIX = "cheesebench."
 
 
-#: Properties that a cell without a result does not have.
+#: Properties that an unfinished cell does not have.
 _NO_RESULT = frozenset(
     f"{name}{end}"
     for name in ("rate", "interval", "measure", "difference", "ability")

@@ -174,8 +174,8 @@ def never_acted(cell: CellResult) -> bool:
 
 def is_over(log: RunLog, cell: CellResult) -> bool:
     """Return whether a resumed run would make no calls in this cell. This also holds if
-    all replies were empty: the resumed run reads the same ten empty replies in a row,
-    and stops.
+    no reply named an action and ten in a row were empty: the resumed run reads the same
+    replies, and stops.
     """
     silent = any("empty replies in a row" in cause for cause in cell.causes)
     never = never_acted(cell) and silent and not cell.outcomes["budget"]

@@ -1,4 +1,6 @@
-"""Makes the report of each item, without a traceback, and chooses its letter."""
+"""Makes the report of each item, with a traceback only for programming errors, and
+chooses its letter.
+"""
 
 from __future__ import annotations
 

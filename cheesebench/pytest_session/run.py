@@ -55,7 +55,7 @@ class Comparing:
     def __init__(self, path: Path, *, fails_if: str) -> None:
         self.path = path
         self._baseline = read_counted(path)
-        #: The results of the comparison that fail the run: ``worse``, ``undecided``.
+        #: The results for which the run fails: ``worse``, ``undecided`` or both.
         self._fails_if = fails_if.split(",")
 
     @property
@@ -409,7 +409,8 @@ class PytestRun(ModelRun):
         #: The baseline, or None if there is none. It is also None in a worker, because
         #: the controller compares.
         self.comparing = comparing
-        #: Whether a comparison decides if the session fails. It is set in workers, too.
+        #: Whether a comparison decides on the session's failure. It is set in workers,
+        #: too.
         self.gates = gates
         #: Progress of the whole run. It is None before the start, and when workers
         #: share the cells.
@@ -438,8 +439,8 @@ class PytestRun(ModelRun):
 
     @property
     def forgives(self) -> bool:
-        """Whether the comparison alone decides if the session fails, so that a FAIL
-        does not fail it.
+        """Whether the session ignores FAIL verdicts, because only the comparison
+        decides whether it fails.
         """
         return self.gates and self.settings.exit_zero
 

@@ -473,8 +473,8 @@ class Participants:
     def act(
         self, participant: Participant, action: int, after: int | None = None
     ) -> list[Shown]:
-        """Let a person act. After an error (a full disk) the participant is replayed
-        from the record.
+        """Let a person act. After an error, such as a full disk, the participant is
+        replayed from the record at the next request.
         """
         try:
             return participant.act(action, after)

@@ -159,7 +159,7 @@ _STATUS: Mapping[int, FaultKind] = {
 _UNREAD = re.compile(
     r"\"tool_use_failed\"|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    # Not if these words follow: then the error is about an earlier call in the request.
+    # If these words follow, the error is about an earlier call in the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
@@ -183,9 +183,10 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
     """Return the reply that an error with this status and body stands for, or None if
     the error is a fault.
 
-    There are two such errors. Either the reply was cut off before it began; the server
-    then reports no tokens, so the reply counts ``limit``, the request's limit. Or the
-    server could not read the model's tool call, which is the model's own behaviour.
+    There are two such errors. Either the reply was cut off before it began. The server
+    then reports no token counts, so the reply counts as ``limit`` tokens (the request's
+    limit). Or the server could not read the model's tool call, which is the model's own
+    behaviour.
     """
     message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))

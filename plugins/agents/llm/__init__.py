@@ -242,9 +242,9 @@ COUNTS = (
 def reply_tokens(settings: Mapping[str, Any]) -> int:
     """Return the number of tokens in the longest reply that the prompt asks for.
 
-    The name of an action takes up to 7 tokens, English a token for every 3 characters,
-    and the labels about 30 tokens. The number is doubled for a prompt that asks for
-    reasoning first, and for the user's own prompts, and rounded up to a multiple of 16.
+    It counts 7 tokens for each action, one for every 3 characters of learnings, and 30
+    for the labels. The number is doubled for a prompt that asks for reasoning first,
+    and for the user's own prompts. It is rounded up to a multiple of 16.
     """
     actions: int = settings["actions"]
     learnings: int = settings["learnings"]
