@@ -418,17 +418,17 @@ class Run:
           ``completion_tokens``, which include ``reasoning_tokens``.
         * ``cost``: in dollars, NA without a price. ``seconds``: duration. ``attempts``:
           how often the call was tried. ``malformed``: how many attempts were answered
-          with something that is no reply.
-        * ``unparsed``: whether the agent found no action in the reply, found out by
-          reading the reply again. NA if that is impossible, and in dialogues.
+          without a usable reply.
+        * ``unparsed``: whether the agent found no action in the reply, when it reads
+          the reply again. NA if that is impossible, and in dialogues.
         """
         frame = self.table("calls")
         with self._log() as log:
             unparsed = [
                 one
                 for plan in log.plans()
-                for subject in dict.fromkeys(r.subject for r in log.trials(plan))
-                for one in _unparsed(log, self._plugins, plan, subject)
+                for life in log.trials_by_subject(plan)
+                for one in _unparsed(log, self._plugins, plan, life[0].subject)
             ]
         pandas = tables.import_pandas()
         frame["unparsed"] = pandas.array(unparsed, dtype="boolean")

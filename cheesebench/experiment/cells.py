@@ -141,8 +141,9 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
 def _dropped(
     entry: ModelEntry, backend: BackendSpec, wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Return the names of the parameters that are not sent. Raise OptionError if the
-    user gives a temperature to a model that does not support it.
+    """Return the names of the parameters that are not sent. (``system`` stands for the
+    role: the text goes to the first user message.) Raise OptionError if the user gives
+    a temperature to a model that does not support it.
     """
     able = {
         "temperature": backend.capabilities.temperature,

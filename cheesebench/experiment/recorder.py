@@ -48,8 +48,8 @@ class LogWriter:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run the ``with`` block as one transaction, while other processes wait. A
-        nested transaction is part of the outer one.
+        """Run the ``with`` block as one transaction, while other processes wait to
+        write. A nested transaction is part of the outer one.
         """
         with self._lock, self._errors_explained():
             nested = self._connection.in_transaction

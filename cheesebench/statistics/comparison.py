@@ -939,7 +939,7 @@ def match_runs(
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> CountedRun:
     """Return a run with only this model and these protocols. All are kept if none is
-    given.
+    given. Raise ComparisonError for a name that the run does not have.
     """
     known = {
         "model": run.models,

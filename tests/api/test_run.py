@@ -426,6 +426,43 @@ def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
     assert run.verdicts()["cost"].isna().all()
 
 
+def test_calls_of_an_unfinished_first_trial_are_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging(_Function):
+        async def complete(
+            self, request: cheesebench.ChatRequest
+        ) -> cheesebench.ChatReply:
+            if self.asked:
+                await asyncio.Event().wait()
+            return await super().complete(request)
+
+    def interrupted(work: ModelRun, plan: CellPlan, waiting: object) -> None:
+        assert work.log is not None
+        while not work.log.calls.totals().calls:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ModelRun, "wait", interrupted)
+    monkeypatch.setattr("cheesebench.experiment.session.LANDING_SECONDS", 0.0)
+    one = Hanging()
+    with pytest.raises(KeyboardInterrupt):
+        cheesebench.run(
+            "hanging/mine",
+            "t_maze",
+            plugins=cheesebench.BackendSpec(
+                name="hanging", connect=lambda context: one, probe=False
+            ),
+            design="smoke",
+            results=tmp_path,
+            run_id="cut",
+            progress=False,
+        )
+    calls = cheesebench.open_run("cut", tmp_path).calls()
+    assert calls["reply"].tolist() == ["ACTIONS: FORWARD"]
+    assert calls["unparsed"].tolist() == [False]
+
+
 def test_runs_of_several_models_are_one_board(
     made: cheesebench.Run, tmp_path: Path
 ) -> None:
