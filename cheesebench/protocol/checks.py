@@ -366,8 +366,8 @@ def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) ->
 def _beyond_the_schedule(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> None:
-    """Warn (327) of a comparison of `trial` or `session` with a number that the
-    schedule never reaches.
+    """Warn (327) of a comparison of `trial` or `session` with a number that never holds
+    in this schedule.
     """
     most = {
         "trial": (
@@ -789,7 +789,9 @@ class _Checks:
             )
 
     def unused(self) -> None:
-        """Warn (308) of zones, variables, draws and symbols that nothing uses."""
+        """Warn (308) of zones, solids, variables, draws and symbols that nothing
+        uses.
+        """
         used = self.names.used
         for variable in self.spec.document.vars:
             if variable not in used:

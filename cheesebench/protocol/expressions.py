@@ -649,8 +649,8 @@ def parts(tree: Expression) -> tuple[Expression, ...]:
 
 
 def constant(tree: Expression) -> float | None:
-    """Return the value of an expression with only numbers and arithmetic signs, or NaN
-    if it divides by 0. Return None for any other expression.
+    """Return the value of an expression with only numbers and arithmetic signs. Return
+    NaN for a division by 0, and None for any other expression.
     """
     match tree:
         case Number(value):

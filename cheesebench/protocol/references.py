@@ -465,8 +465,8 @@ class _Resolver:
                 )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
-        """Report (226) a verdict about a measure if it lacks a key, could only be a
-        PASS, or is asked for ``success`` or for names.
+        """Report (226) a verdict about a measure if it lacks a key, could never be a
+        FAIL, or is asked for ``success`` or for names.
         """
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
@@ -649,7 +649,8 @@ class _Resolver:
         sessions, each is weighted by its judged trials.
 
         The standard deviation is the mean of the sessions' standard deviations. This is
-        an upper bound, because the correlation between an animal's sessions is unknown.
+        an upper bound. The true value depends on the correlation between an animal's
+        sessions, which is unknown.
         """
         if not curve or not sessions or max(sessions) > len(curve):
             return _Computed()

@@ -606,7 +606,7 @@ class Specification(BaseSpecification):
 
 def _holds_in(block: str, where: ex.Expression | None) -> bool | None:
     """Return True if a condition holds in all trials of a block, False if it holds in
-    none, and None if that depends on the trial.
+    none, and None if neither is known.
     """
     match where:
         case ex.Binary("and" | "or" as operator, left, right):

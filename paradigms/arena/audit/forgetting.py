@@ -197,7 +197,7 @@ def is_told(
 def _known(
     adversary: Adversary, ways: beliefs.Parts, states: frozenset[str]
 ) -> Iterable[dict[int, float]]:
-    """Return, for each group of subjects with equal percepts, the probability of each
+    """Return, for each group of subjects with equal percepts, the weight of each
     circumstance on entry to one of these states.
     """
     known: dict[int, dict[int, float]] = {}

@@ -39,7 +39,7 @@ class Script(Stream):
         self.taken: list[tuple[int, Sequence[float]]] = []
         #: Whether choices are left out, because they do not matter.
         self.is_mute = False
-        #: Whether one heading at the start stands for all.
+        #: Whether one heading stands for all possible ones when the subject is placed.
         self.faces_alike = False
 
     def choose(self, chances: Sequence[float]) -> int:

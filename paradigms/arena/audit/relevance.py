@@ -1204,8 +1204,8 @@ def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> 
 
 
 def holds_of(tree: ex.Expression | None, outcome: str) -> bool | None:
-    """Return whether a condition holds in every trial with this outcome, or None if it
-    may or may not.
+    """Return True if a condition holds in all trials with this outcome, False if it
+    holds in none, and None if neither is known.
     """
     match tree:
         case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(name)):

@@ -416,8 +416,8 @@ value.
 class Column:
     """Statistics of a column of a draw over many lives.
 
-    ``is_answer`` says whether rules, `finish`, 'success' or checks depend on the
-    column, and it holds names (or numbers that are compared as names are). Such a
+    ``is_answer`` says whether this is a column of names (or of numbers that are
+    compared as names are) on which rules, `finish`, 'success' or checks depend. Such a
     column must be balanced, and unpredictable from trial to trial.
     """
 
@@ -883,7 +883,7 @@ def _best(
 def _cross_validate(
     samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns
 ) -> tuple[list[bool], str]:
-    """Return whether each sample is guessed right, and the column that most folds
+    """Return whether each sample is guessed right, and the feature that most folds
     use.
     """
     right = [False] * len(samples)
