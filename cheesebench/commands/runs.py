@@ -56,7 +56,7 @@ def _text(lines: Sequence[watch.RunLine]) -> str:
     """
     columns = ["run", "UTC", "models", "", "trials", "cost", "verdicts"]
     rows = [_row(line) for line in lines]
-    if not any(row[5] for row in rows):  # No run has cost anything.
+    if not any(row[5] for row in rows):  # The column of costs would be empty.
         columns, *rows = ([*row[:5], row[6]] for row in (columns, *rows))
     text = (
         coloured("\n".join(map(_paragraphs, lines)))

@@ -575,7 +575,7 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
 def _p_seen(
     found: PairedComparison, lists: Sequence[Sequence[float]], imagined: float
 ) -> float | None:
-    """Return the largest p value without the imagined pair."""
+    """Return the largest p value of the lists without the imagined pair."""
     return (compare_differences(lists, seed=0) if imagined else found).p_worst
 
 

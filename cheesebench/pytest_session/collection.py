@@ -278,8 +278,8 @@ class Collection:
 def _keep_named(
     ids: list[str], config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Keep the tests that these ids name (with or without the part in brackets), and
-    the tests of files. Raise pytest.UsageError for an id of no test.
+    """Of the tests that come from no file, keep only those that these ids name (with or
+    without the part in brackets). Raise pytest.UsageError for an id of no test.
     """
     names = {
         item: {item.nodeid, item.nodeid.partition("[")[0]}

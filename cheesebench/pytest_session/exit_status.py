@@ -111,7 +111,9 @@ class Findings:
 
     @property
     def other_settings(self) -> list[str]:
-        """The phrase on settings that differ from the baseline's, in a list."""
+        """A list with the phrase on settings that differ from the baseline's. It is
+        empty if there are none.
+        """
         return gate.other_settings(self.compared) if self.compared else []
 
     @property

@@ -67,8 +67,8 @@ class ThreadExecutor:
                     if self._stopping.is_set():
                         return
             except Exception as error:
-                # This is a bug in CheeseBench. Pass it on to whoever awaits the
-                # subject.
+                # An error here is a bug in CheeseBench. Pass it on to whoever awaits
+                # the subject.
                 problem = error
             call_in_loop(finish, problem)
 

@@ -201,7 +201,8 @@ class Boards:
     #: Maximum number of cached scenes. A paradigm has fewer than 20: one for each
     #: combination of doors, cues and text.
     SCENES = 256
-    #: Maximum number of bits in the cached lines of sight.
+    #: Maximum number of bits in the cached lines of sight. The latest ones are always
+    #: kept.
     BITS = 500_000_000
 
     def __init__(self) -> None:
