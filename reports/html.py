@@ -709,8 +709,8 @@ def _lost(
     names: Mapping[CellKey, str],
     first_failed: Mapping[CellKey, tuple[int, int] | None],
 ) -> list[dict[str, Any]]:
-    """Return a link for each protocol that is worse than in the baseline, or undecided:
-    a link to its first failed trial on the page.
+    """Return a link to the first failed trial on the page, for each protocol that is
+    worse than in the baseline, or undecided, and has such a trial.
     """
     model = found.models[number]
     asked = {

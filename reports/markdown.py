@@ -166,7 +166,9 @@ def _curve(cell: CellResult) -> list[str]:
 
 
 def _spread(rodents: ReferenceValue) -> str:
-    """Return the standard deviations between animals along their curve, as text."""
+    """Return the standard deviations between animals along their curve, as text, or ""
+    if they are unknown.
+    """
     said = " ".join(per_hundred(sd) for sd in rodents.curve_sd)
     return f"  ± {said} (SD between animals)" if said else ""
 
@@ -349,8 +351,8 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    """Return the reason why no published results are shown, for a reader who may expect
-    them.
+    """Return a list with the reason why no published results are shown, for a reader
+    who may expect them. It is empty if nobody expects them, or they are shown.
     """
     elsewhere = not summary.published and published_elsewhere(
         cell.plan for cell in summary.cells
@@ -437,7 +439,7 @@ ABILITY = ("ability (95 %)", "ability of the rodent", "PASS from ability")
 
 def _scale_columns(cells: Sequence[CellResult]) -> tuple[str, ...]:
     """Return the headings of the columns that help to read a rate: the ability scale
-    or, if a verdict is about chance, the chance level.
+    or, if a verdict is about chance, the chance level. There may be none.
     """
     if words.has_ability(cells):
         return ABILITY

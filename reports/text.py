@@ -195,8 +195,8 @@ def _by(curve: ConditionCurve) -> str:
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return a line for each cell, with the remarks that do not apply to all cells.
-    Remarks on all cells are above the table.
+    """Return the table of verdicts. Remarks that apply to all cells are above it, and
+    other remarks below the line of their cell.
     """
     remarks = [_remarks(cell) for cell in own]
     common, remarks = _said_once(own, remarks)

@@ -146,7 +146,7 @@ def run(options: argparse.Namespace) -> int:
     consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
-    check_address(address, options.port or 0)  # This is checked before a run begins.
+    check_address(address, options.port or 0)  # Check this before a run begins.
     with _opened(options, plugins) as (log, store, cells):
         if store.setting("key_times", str(options.key_times)) != str(options.key_times):
             how = "without" if options.key_times else "with"

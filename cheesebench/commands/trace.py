@@ -227,7 +227,9 @@ def changes(before: str, now: str) -> str:
 
 
 def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
-    """Return the squares of a line that differ, or the whole line if many do."""
+    """Return the squares of a line that differ. Return the whole line if many do, or if
+    one of the two observations has no such line.
+    """
     if old is None or new is None:
         return [f"line {row}: {(new or '').strip() or '(gone)'}"]
     pairs = enumerate(zip_longest(old, new, fillvalue=" "))

@@ -162,7 +162,7 @@ class Scores:
     """
 
     def model_of(self, task: str) -> str | None:
-        """Return the name of the model, if the log has it."""
+        """Return the name of the model, or None if the log does not have it."""
         return next(iter(self.models.get(task, ())), None)
 
 

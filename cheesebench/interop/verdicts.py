@@ -232,8 +232,9 @@ def verdict(
 def _of_models(
     first: Any, second: Any, models: tuple[str | None, str | None]
 ) -> tuple[Any, Any, tuple[str | None, str | None]]:
-    """Return data frames with only the rows of these models, which may be two of one
-    frame. Anything else is returned as it is.
+    """Select the rows of these models from data frames. One frame may hold both models.
+    Return the two sides, and the models that are still to be selected (none for data
+    frames). Anything else is returned as it is.
     """
     if not any(models) or not _has_models(first):
         return first, second, models

@@ -203,8 +203,8 @@ _WHERE = "WHERE model = ? AND protocol = ? AND view = ? AND variant = ? AND faul
 
 
 def _by_trial(log: RunLog, plan: CellPlan) -> list[tuple[float, ...]]:
-    """Return the mean cost of a subject in each trial: calls, prompt, cached and
-    completion tokens, seconds, and the tokens of the longest prompt.
+    """Return what a subject needs on average in each trial: calls, prompt, cached and
+    completion tokens, and seconds. The tokens of the trial's longest prompt come last.
     """
     query = (
         "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "

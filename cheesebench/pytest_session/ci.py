@@ -111,7 +111,7 @@ def _of_case(result: CellResult) -> list[tuple[str, object]]:
 
 def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
     """Return the values of the model, the animals and the bar on the ability scale, and
-    the rates at the scale's two ends.
+    the rates at the scale's two ends. The list is empty without such values.
     """
     scale, found = result.plan.ability, result.ability
     if scale is None or found is None:
@@ -128,8 +128,8 @@ def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return the properties of a judged measure. The cell's reference, margin and
-    differences are then in the measure's unit.
+    """Return the properties of a judged measure, in whose unit the cell's reference,
+    margin and differences are. The list is empty if the pass rate is judged.
     """
     measured, judged = result.plan.measured, result.judged
     if measured is None:
@@ -363,7 +363,7 @@ def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
 
 
 def annotate_exit(said: str) -> Iterator[str]:
-    """Yield the command of GitHub Actions that says how the session ends."""
+    """Yield the command that says how the session ends, if this is GitHub Actions."""
     if is_github():
         yield command("error", "cheesebench", said)
 
