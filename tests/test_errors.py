@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from cheesebench.errors import (
     raised_where,
     said_of_logs,
 )
+from cheesebench.experiment import log_file
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_the_closest_name(name: str, known: list[str], meant: str | None) -> Non
 def test_a_name_that_is_unknown(
     given: tuple[str, str, list[str]], more: dict[str, str], text: str
 ) -> None:
-    error = UnknownNameError(*given, **more)  # type: ignore[arg-type]
+    error = UnknownNameError(*given, **more)
     assert str(error) == text
     assert error.known == sorted(given[2])
 
@@ -203,5 +205,10 @@ def test_a_notebook_shows_the_line_that_called_us(tmp_path: Path) -> None:
     ]
 
 
-def test_logs_are_blamed_only_while_one_is_open() -> None:
+def test_logs_are_blamed_only_while_one_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_file, "OPENED", set())
+    assert said_of_logs(KeyError("x")) is None
+    monkeypatch.delitem(sys.modules, log_file.__name__)
     assert said_of_logs(KeyError("x")) is None

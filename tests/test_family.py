@@ -20,6 +20,7 @@ from cheesebench.family import (
 )
 from cheesebench.interfaces import Scene
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.records import CellPlan
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,8 @@ def test_a_family_trusts_its_logs_and_lists_names_and_titles() -> None:
 
 def test_a_source_of_replies_need_not_know_actions() -> None:
     class Silent(Asker):
+        plan = cast(CellPlan, None)
+
         async def ask(self, trial: int, request: Any) -> Any:
             raise NotImplementedError
 

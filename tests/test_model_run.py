@@ -48,11 +48,9 @@ def prepared(results: Path, **options: Any) -> tuple[ModelRun, list[Cell], list[
 def test_a_run_from_its_settings_to_its_log(tmp_path: Path) -> None:
     work, cells, said = prepared(tmp_path / "runs", run_id="first")
     assert [plan.protocol for plan, _ in cells] == list(TWO)
-    assert not work.is_complete
+    assert (work.is_worker, work.is_complete) == (False, False)
     work.open(cells)
-    assert work.log is not None
-    assert not work.is_worker
-    assert not work.is_complete
+    assert (work.is_worker, work.is_complete) == (False, False)
     work.session(cells)
     polls = list[object]()
     work.start_all()
@@ -67,10 +65,9 @@ def test_a_run_from_its_settings_to_its_log(tmp_path: Path) -> None:
         assert work.as_logged(dataclasses.replace(plan, margin=0.9)) == plan
         other = dataclasses.replace(plan, model="other")
         assert work.as_logged(other) is other
-    assert work.is_complete
+    assert (work.is_complete, said) == (True, [])
     work.close()
-    assert (work.log, said) == (None, [])
-    assert not work.is_complete
+    assert (work.is_complete, work.log, said) == (False, None, [])
 
 
 def test_a_resumed_run_is_claimed_while_it_goes_on(tmp_path: Path) -> None:
@@ -247,7 +244,7 @@ def test_a_run_that_cannot_begin_leaves_only_what_explains_it(
     work, cells, _ = prepared(tmp_path / "runs", run_id="new")
     work.open(cells)
     stopped = list[str]()
-    work._servers = {"lab/a": SimpleNamespace(stop=lambda: stopped.append("a"))}  # type: ignore[dict-item]
+    work._servers = {"lab/a": SimpleNamespace(stop=lambda: stopped.append("a"))}
     if log_file:
         (tmp_path / "runs" / "new" / "server.log").write_text("out of memory")
     with pytest.raises(OptionError, match="no key"), work.nothing_left_behind():
@@ -274,7 +271,7 @@ def test_the_log_is_closed_even_if_a_server_cannot_be_stopped(tmp_path: Path) ->
     def stop() -> None:
         raise OSError("will not die")
 
-    work._servers = {"lab/a": SimpleNamespace(stop=stop)}  # type: ignore[dict-item]
+    work._servers = {"lab/a": SimpleNamespace(stop=stop)}
     with pytest.raises(Exception, match="will not die"):
         work.close()
     assert work.log is None

@@ -140,7 +140,7 @@ def test_a_trial_that_cannot_be_replayed_says_why(walked: Run) -> None:
         trials=lambda *_: [*records[:2], dataclasses.replace(records[2], reward=9.0)],
     )
     text = film_text(
-        changed,  # type: ignore[arg-type]
+        changed,
         recorded_paradigm(log, plugins, plan),
         plugins.view("ascii_2d"),
         records[2],
@@ -222,7 +222,7 @@ def test_an_explanation_is_drawn_as_text_or_says_which_view_is_gone(
 
 def _specification(run: Run) -> Any:
     log, plugins = run
-    return recorded_paradigm(log, plugins, log.plans()[0]).specification  # type: ignore[attr-defined]
+    return recorded_paradigm(log, plugins, log.plans()[0]).specification
 
 
 def test_the_trial_of_a_view_of_pictures_is_drawn_as_text(tmp_path: Path) -> None:

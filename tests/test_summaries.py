@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.reports.html.conftest import make_log, maze
 
 
 def run(
-    directory: Path, model: str = "walker", name: str = "little", **changes: object
+    directory: Path, model: str = "walker", name: str = "little", **changes: Any
 ) -> RunLog:
     directory.mkdir()
     return make_log(directory, [maze(directory, name)], model, 2, **changes)[0]
@@ -41,7 +42,10 @@ def test_runs_are_judged_as_one(tmp_path: Path) -> None:
         ids,
         {"seed": "3, 3, 3"},
     )
-    assert sorted(joint.manifest["protocols"]) == ["little", "pool"]
+    assert sorted(cast(dict[str, str], joint.manifest["protocols"])) == [
+        "little",
+        "pool",
+    ]
     assert joint.frozen_set == summarise_log(first).frozen_set == ""
 
 
@@ -58,9 +62,7 @@ def test_a_cell_that_is_in_two_runs_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change", [{"margin": 0.3}, {"estimand": "last:2"}, {"design": "other"}]
 )
-def test_other_rules_cannot_be_compared(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
+def test_other_rules_cannot_be_compared(tmp_path: Path, change: dict[str, Any]) -> None:
     first, second = run(tmp_path / "a"), run(tmp_path / "b", "runner", **change)
     with pytest.raises(OptionError) as raised:
         summarise_logs([first, second])
