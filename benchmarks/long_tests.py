@@ -1,15 +1,16 @@
-"""Lists the tests that take more than 0.4 seconds of CPU time, in ``tests/long.txt``.
+"""Lists the tests that take more than 0.4 seconds of CPU time, or wait for more than
+three seconds, in ``tests/long.txt``.
 
     python benchmarks/long_tests.py            # measures for an hour, writes the list
     python benchmarks/long_tests.py TABLE...   # writes it from measured tables
 
 They are an eighth of the suite, take nine tenths of its time, and carry the marker
 ``long``: ``pytest`` leaves them out, ``pytest -m long`` and ``.ci/run`` run them. CPU
-time is counted, including that of child processes, because wall time depends on what
-else runs on the machine.
+time includes that of child processes. It hardly depends on what else runs on the
+machine, but the time that a test waits does: measure on an idle one.
 
 This module is also the plugin that measures: each process appends to a table of its own
-the seconds and the id of every test, separated by a tab.
+the seconds of CPU, the seconds of waiting and the id of every test, separated by tabs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
@@ -27,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "long.txt"
 #: A test that takes at least this many seconds of CPU time is long.
 LONG = 0.4
+#: So is a test that waits this many seconds, such as for a server's timeout.
+WAITS = 3.0
 #: Environment variable that names the directory of the tables.
 TABLES = "CHEESEBENCH_TEST_TIMES"
 
@@ -39,11 +43,12 @@ def cpu() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    begun = cpu()
+    begun, began = cpu(), time.monotonic()
     outcome = yield
+    spent, waited = cpu() - begun, time.monotonic() - began
     table = Path(os.environ[TABLES]) / f"{os.getpid()}.tsv"
     with table.open("a", encoding="utf-8") as file:
-        file.write(f"{cpu() - begun:.2f}\t{item.nodeid}\n")
+        file.write(f"{spent:.2f}\t{waited - spent:.2f}\t{item.nodeid}\n")
     return outcome
 
 
@@ -65,12 +70,14 @@ def measure() -> list[Path]:
 
 
 def long_ones(tables: Iterable[Path]) -> dict[str, float]:
-    """Return the seconds of the tests that are long, by id."""
+    """Return the seconds of CPU of the tests that are long, by id."""
     lines = [line for table in tables for line in table.read_text("utf-8").splitlines()]
-    times = {
-        name: float(seconds) for seconds, name in (one.split("\t") for one in lines)
+    rows = sorted(line.split("\t")[::-1] for line in lines)
+    return {
+        name: float(spent)
+        for name, waited, spent in rows
+        if float(spent) >= LONG or float(waited) >= WAITS
     }
-    return {name: times[name] for name in sorted(times) if times[name] >= LONG}
 
 
 def main() -> None:
