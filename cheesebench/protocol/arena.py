@@ -28,7 +28,7 @@ _ALPHABET = (
 
 
 class GeneratorError(Exception):
-    """The options of a generator contradict each other."""
+    """A generator cannot draw an arena with these options."""
 
 
 @dataclass(frozen=True, slots=True)

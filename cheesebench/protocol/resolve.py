@@ -221,7 +221,7 @@ class TrialBuilder(Lookup):
         return spec.Place(place)
 
     def _shown_variables(self, landmarks: Sequence[str]) -> list[str]:
-        """Return the variables that hold a place or a landmark."""
+        """Return the variables that may hold a place or a landmark."""
         held = [
             name
             for name in self.names.variables

@@ -467,8 +467,8 @@ class Temptation:
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield the success and the failure with the highest reward in each judged trial,
-    as found by search, by repetition and by random plans.
+    """Yield the success and the failure with the highest reward in each trial of the
+    judged blocks, as found by search, by repetition and by random plans.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(
