@@ -295,8 +295,8 @@ class Run:
     """A run, read from its log. Everything is computed from the log on demand."""
 
     def __init__(self, path: Path, plugins: PluginManager | None = None) -> None:
-        """``path`` is the file of the log; ``plugins`` must have the views and families
-        of its protocols.
+        """``path`` is the file of the log. ``plugins`` must have the views and families
+        of the log's protocols; by default they are the installed plugins.
         """
         self._path = Path(path)
         self._plugins = plugins or PluginManager()
@@ -882,8 +882,8 @@ class _Work:
 def given_options(
     models: Names, protocols: Names, view: Names, **options: Any
 ) -> Given:
-    """Return the options given to a function. Raise OptionError for an invalid name or
-    type.
+    """Return the options given to a function, completed from a profile if one is named.
+    Raise OptionError for an invalid name or type.
     """
     profile = options.pop("profile", None)
     values = {

@@ -109,7 +109,7 @@ def _order(name: str) -> tuple[int, ...]:
 
 def fingerprint(plan: CellPlan) -> dict[str, Any]:
     """Return the parts of a plan that must be the same as for a set's protocol: the
-    hash of the rules, and everything else that determines the verdict.
+    hash of the rules, and what the verdict compares.
     """
     reference = plan.reference
     return {

@@ -77,11 +77,12 @@ def compare(
     are about the first run.
 
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
-    or a baseline. ``models`` names the model to compare in each (None: its only one).
-    Without ``second``, every two models of the run are compared (or only the two
-    ``models``), and Holm's correction is over all these comparisons. Unlike
-    ``verdict``, which imagines a pair for graded scores of your own, this function
-    imagines none for the p value.
+    or a baseline. ``models`` names the model to compare in each. If it names none,
+    models of the same name are compared, or the only model of each run. Without
+    ``second``, every two models of the run are compared (or only the two ``models``),
+    and Holm's correction is over all these comparisons. Unlike ``verdict``, which
+    imagines a pair for graded scores of your own, this function imagines none for the p
+    value.
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
@@ -361,7 +362,7 @@ def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> R
     frame or a page (like ``cheesebench report RUN RUN --html``).
 
     Raise OptionError unless all cells are finished, all runs have the same rules, and
-    every model is in one run only.
+    every cell is in one run only. Raise RunLogError for a log whose rows were changed.
     """
     return Runs([locate(Path(results), name) for name in api.names_of(runs)])
 

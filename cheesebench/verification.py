@@ -40,9 +40,10 @@ def replay(
     agents: bool = False,
 ) -> int:
     """Replay every trial of a log, or of some of its cells, and return the number of
-    trials. With ``agents``, built-in agents also act again, and must act the same.
+    trials. With ``agents``, built-in agents also act again, and must act the same. The
+    plans of the cells must fit their protocols.
 
-    Raise RunLogError for a trial that differs from its record.
+    Raise RunLogError for the first difference.
     """
     return sum(
         _replay_cell(log, plugins, plan, acts=agents and _is_shipped(plan, plugins))
@@ -54,8 +55,8 @@ def replay(
 def _replay_cell(
     log: RunLog, plugins: PluginManager, plan: records.CellPlan, *, acts: bool
 ) -> int:
-    """Replay a cell and return the number of trials. With ``acts``, the cell's agent
-    also acts again, and must act the same.
+    """Replay a cell, check its plan against its protocol, and return the number of
+    trials. With ``acts``, the cell's agent also acts again, and must act the same.
     """
     specification = replaying.recorded_protocol(log, plan, plugins)
     family = plugins.family(specification)

@@ -160,8 +160,8 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the life of the next subject. With ``seed``, start again with the first
-        subject, under this seed.
+        """Begin the life of the next subject, or of the subject in ``options``. With
+        ``seed``, start again with the first subject, under this seed.
         """
         wanted = checked_options(options)
         if seed is None and self._subject is not None:

@@ -39,8 +39,8 @@ class Earlier:
 def read_earlier(
     plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
 ) -> Earlier:
-    """Read the earlier run in ``results``. It is the run to ``resume``, or the run that
-    a model ``replay:RUN`` names.
+    """Read the earlier run in ``results``: the run to ``resume``, or the run that a
+    model ``replay:RUN`` names. Without either, all fields have their defaults.
     """
     if resume is not None:
         existing = locate(results, resume)

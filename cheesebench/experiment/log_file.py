@@ -411,8 +411,9 @@ def _strange(path: Path, what: str) -> RunLogError:
 
 
 def inside(directory: Path, name: str) -> Path:
-    """Return the path of ``name`` in a run's directory, for writing. Raise RunLogError
-    unless it is, or can become, a plain file there.
+    """Return the path of a file or directory ``name`` in a run's directory, for
+    writing. Raise RunLogError for a link or another special file in either directory
+    (``check_plain``).
     """
     check_plain(directory)
     path = directory / name

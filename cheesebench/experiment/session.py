@@ -382,8 +382,8 @@ class RunSession:
         return True
 
     def _spent(self, plan: CellPlan) -> float | None:
-        """Return the share of the budget that a cell has spent, or None if it is
-        unknown.
+        """Return the share of the budget that a cell has spent, or None if it has made
+        no calls.
         """
         calls = self._log.calls.of_cell(plan)
         if calls is None or self._language is None:

@@ -566,9 +566,10 @@ class ModelComparison(tables.Brief):
         """Yield a row for each protocol, and one for the mean over all protocols with a
         pass rate. ``rate`` is the mean of ``model`` and ``reference`` the mean of
         ``other_model``, over the ``subjects`` that both have. ``difference_low`` to
-        ``difference_high`` is the 95 % interval of the ``difference``. ``p_holm``
-        decides: it is the largest p value that missing trials could have given, after
-        Holm's correction.
+        ``difference_high`` is the 95 % interval of the ``difference``. ``p_value`` is
+        the largest p value that missing trials could have given. ``p_holm``, the same
+        after Holm's correction, decides. It is None for the mean of two runs, where
+        ``p_value`` decides.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -688,7 +689,7 @@ class RunComparison(tables.Tabular):
         * ``p_value``: the largest p value of this row that missing trials could have
           given. ``p_holm``: the same after Holm's correction, which decides. It is over
           the protocols or, for the models of one run, over all rows of a kind. It is
-          None for the row ``all`` of two runs.
+          None for the row ``all`` of two runs, where ``p_value`` decides.
         """
         return [row for model in self.models for row in model.rows()]
 

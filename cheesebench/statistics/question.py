@@ -244,7 +244,8 @@ class Question:
         distinct: ArrayLike = 1.0,
     ) -> Games:
         """Play both games for subjects with these scores. ``low`` counts missing trials
-        as failed, ``high`` as passed; both have the shape ``[..., subjects]``.
+        as failed, ``high`` as passed; both have the shape ``[..., subjects]``. The
+        other arguments are as in ``betting.play``.
         """
         return play(
             *self.claims(low, high),
