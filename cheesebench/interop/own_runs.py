@@ -66,7 +66,7 @@ def _name(plan: CellPlan, in_view: bool) -> str:
 
 
 def _instead(given: Any, models: tuple[str | None, str | None]) -> str:
-    """Return the remedy if models are named, but the scores have none."""
+    """Return the remedy for named models if the scores have no models."""
     columns = [*map(str, getattr(given, "columns", ()))]
     if all(one in columns for one in models):
         one, other = models

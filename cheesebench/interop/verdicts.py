@@ -538,7 +538,9 @@ def _fewest(tasks: int) -> int:
 
 
 def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
-    """Compare two models on the items that both have."""
+    """Compare two models on the items that both have. Raise OptionError if no item has
+    a score in both logs.
+    """
     import numpy as np
 
     one, other = first.tasks[task], second.tasks[task]
@@ -638,7 +640,8 @@ def _judged(
     task: str, items: Items, bar: float, goal: float, units: _Units
 ) -> answers.TaskVerdict:
     """Judge the mean against a bar, by a bet that is tuned to the number of subjects.
-    The number of subjects must not depend on the scores.
+    The number of subjects must not depend on the scores. Raise OptionError if no item
+    has a score.
     """
     import numpy as np
 

@@ -686,8 +686,8 @@ def _shown(shown: Shown) -> dict[str, Any]:
 
 
 async def _content(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request. A plain form on another site cannot send
-    JSON.
+    """Return the JSON object of a request. Raise an HTTP error for any other content,
+    such as that of a plain form on another site.
     """
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="JSON is expected.")

@@ -244,7 +244,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
 
 def connect(context: BackendContext) -> Connection:
     """Open a connection to the server. All calls of a subject go to the same copy of
-    the model.
+    the model. Raise OptionError without a server, or for invalid options or settings.
     """
     check_served(context.entry.served)
     if context.base_url is None:
@@ -427,7 +427,7 @@ class Engine:
 
     def _prompt(self, request: ChatRequest) -> list[int]:
         """Return the tokens of the prompt, which the model's own chat template makes
-        from the messages.
+        from the messages. Raise ChatFaultError if the template fails.
         """
         messages = [
             {"role": message.role, "content": message.text}
@@ -447,7 +447,8 @@ class Engine:
 
     def _parameters(self, request: ChatRequest, room: int) -> Any:
         """Return vLLM's sampling parameters. ``room`` is the number of tokens that the
-        context has left for the reply.
+        context has left for the reply. Raise ChatFaultError if there is no room, or
+        vLLM refuses a parameter.
         """
         sampling, extra = (
             request.sampling,

@@ -215,7 +215,9 @@ def _hub_file(name: str) -> HubFile:
 
 
 def _fetched(wanted: Weights) -> Path:
-    """Return the verified file from the first place that has it."""
+    """Return the verified file from the first place that has it. Raise PluginError if
+    no place has it, or it is not the required file.
+    """
     if path := _cached(wanted):
         with _removed_unless_right(path):
             _check(path, wanted, "The file is deleted. Run again to make a new one.")
