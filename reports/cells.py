@@ -1216,7 +1216,7 @@ def leaderboard_lists(board: Leaderboard) -> str:
 #: Heading of the column of published results, in the table of a study that uses the
 #: rules of the CheeseBench paper.
 PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
-#: Heading of this column in a study that varies the model.
+#: Heading of the column of published results, in a study that varies the model.
 PUBLISHED_MODEL = "published (15 trials)"
 HOW = "Mean pass rate over the protocols with its 95 % interval, and the pass rate on each protocol."
 

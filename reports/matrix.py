@@ -610,8 +610,8 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
     return Shade(sum(rates) / len(rates), verdict) if rates else None
 
 
-#: Maximum length, in characters, of this part of a comment on GitHub. It leaves room
-#: for the comparison that may follow.
+#: Maximum length, in characters, of the matrix and its notes in a comment on GitHub. It
+#: leaves room for the comparison that may follow.
 LARGEST = 60_000
 #: Maximum number of cells whose warnings the comment lists. The report lists them all.
 MOST_DOUBTFUL = 40

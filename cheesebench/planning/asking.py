@@ -190,7 +190,7 @@ class Questioner:
     asked: list[tuple[ChatRequest, ChatReply]] = field(default_factory=list)
     #: Number of replies without an action.
     silent: int = 0
-    #: Number of actions in each of the other replies.
+    #: Number of actions in each reply that has any.
     named: list[int] = field(default_factory=list)
     _counted: Mapping[str, int] = field(default_factory=dict)
 

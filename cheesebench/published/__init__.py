@@ -128,8 +128,8 @@ def _compared_views(views: Set[str]) -> tuple[str, ...]:
 def _baselines(
     protocols: Mapping[str, str], chosen: Sequence[str]
 ) -> Iterator[PublishedRow]:
-    """Yield the rows of animals and baselines for protocols of a run (by the paper's
-    names) in these views.
+    """Yield the rows of animals and baselines whose results were published for these
+    views. ``protocols`` maps the paper's names to those of the run.
     """
     data = published()
     known = data["baselines"]["rodent"]["rates"]

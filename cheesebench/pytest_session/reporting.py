@@ -41,12 +41,11 @@ class Reporting:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
-        #: Number of these failures that are cells without a measurement, including
-        #: controls.
+        #: Number of failures that are cells without a measurement, including controls.
         self._unmeasured = 0
-        #: The protocols that could not be run, which are among these failures.
+        #: The protocols that could not be run. Each counts as a failure.
         self._broken: list[exit_status.Broken] = []
-        #: Number of these failures that are cells ended by another plugin.
+        #: Number of failures that are cells ended by another plugin.
         self._stopped = 0
         self._lines: list[str] = []
         self._summary: RunSummary | None = None

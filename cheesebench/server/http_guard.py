@@ -158,7 +158,7 @@ class Serving:
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
     #: Connections of clients that have sent the token.
     _known: set[object] = field(default_factory=set, init=False)
-    #: Connections of such clients with a request in progress.
+    #: Connections on which a client with the token is being answered.
     _busy: set[object] = field(default_factory=set, init=False)
     #: Time of the last reply on a connection (by the loop's clock).
     _since: dict[Any, float] = field(default_factory=dict, init=False)

@@ -300,7 +300,7 @@ class Worth:
 class Moment:
     """Statistics of moments that look alike."""
 
-    #: In this order: the number of such moments, their shortest and longest duration in
+    #: In this order: the number of moments, their shortest and longest duration in
     #: steps, whether one ended with a step that was no attempt to go forward, and
     #: whether a trial ended in one with reward or punishment.
     count: int = 0

@@ -147,7 +147,7 @@ class PublishedTabularQL:
 
 #: The change of row and column in a step up, right, down and left.
 STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
-#: Order in which the search tries these directions.
+#: Order in which the search tries the four directions (indices into ``STEPS``).
 TRIED = (0, 2, 3, 1)
 #: The direction that the oracle reads from each arrow. It knows no diagonals, so it
 #: takes them for one of the four directions.

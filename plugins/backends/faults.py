@@ -163,7 +163,8 @@ _UNREAD = re.compile(
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
-#: Matches the quotation of such a call, in errors of Groq, llama.cpp or Ollama.
+#: Matches the quotation of a tool call that could not be read, in errors of Groq,
+#: llama.cpp or Ollama.
 _WRITTEN = re.compile(
     r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
     r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",

@@ -428,7 +428,9 @@ def _on_disk(hub: HubFile) -> Path | None:
 
 
 def _downloaded(wanted: Weights, hub: HubFile) -> Path:
-    """Return the verified file in the hub's cache, downloading it if necessary."""
+    """Return the verified file in the hub's cache, downloading it if necessary. Raise
+    PluginError if the download fails, or the file is not the required one.
+    """
     before, path = _on_disk(hub), _download(wanted, hub)
     right = wanted
     if not wanted.sha256 and _SHA256.fullmatch(path.resolve().name):
