@@ -588,7 +588,7 @@ def _claim(sentence: list[Token]) -> list[Token]:
     """Return the part of a sentence that answers: the part after "is" or a colon,
     without brackets and explanations.
     """
-    return _without_question(_behind_copula(_outside_brackets(sentence)))
+    return _without_question(_without_lead(_outside_brackets(sentence)))
 
 
 def _outside_brackets(sentence: Iterable[Token]) -> list[Token]:
@@ -612,17 +612,6 @@ def _explains(token: Token, before: Sequence[Token]) -> bool:
     """Return whether an explanation begins at a token: "because", "with a total of"."""
     with_sum = bool(before) and before[-1].text == "with" and token.text in _SUMS
     return token.text in _CUES or with_sum
-
-
-def _behind_copula(tokens: list[Token]) -> list[Token]:
-    """Return the tokens after the last "is" or colon that a name follows."""
-    named = False
-    for position in range(len(tokens) - 1, -1, -1):
-        token = tokens[position]
-        if named and token.node is None and token.text in _COPULA:
-            return tokens[position + 1 :]
-        named = named or token.node is not None
-    return tokens
 
 
 def _without_question(tokens: list[Token]) -> list[Token]:
