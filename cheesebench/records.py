@@ -81,7 +81,8 @@ def is_measurement(value: object) -> TypeGuard[float]:
 
 
 #: Evidence that a verdict needs: bets against its opposite must have multiplied their
-#: wealth by this number (``statistics.betting``). At most one run in 20 is then wrong.
+#: wealth by this number (``statistics.betting``). A verdict is then wrong with a
+#: probability of at most 1 in 20.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.

@@ -563,7 +563,9 @@ class RunSession:
 
 
 class _Reports:
-    """The reports of a job. Each is passed on to ``deliver``, up to the last one."""
+    """The reports of a job. They are passed on to ``deliver`` until the last one has
+    come, or the cell is decided without this subject.
+    """
 
     def __init__(
         self,

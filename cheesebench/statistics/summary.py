@@ -567,9 +567,7 @@ class Leaderboard(tables.Brief):
     variant: str
     protocols: int
     subjects: int
-    """Smallest number of subjects over the protocols, which is the same for each
-    model.
-    """
+    """Number of subjects that all models have: the smallest over the protocols."""
     models: tuple[Ranked, ...]
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()
