@@ -44,13 +44,14 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
 
 #: The built-in agent that picks each action at random.
 AT_RANDOM = "random"
-#: A range that is at least this wide is hardly the range of a share.
+#: A measure with a range of at least this width is hardly a share, which is from 0 to
+#: 1.
 NO_SHARE = 20.0
 
 
 def passed_at_random(cell: CellResult) -> Iterator[str]:
-    """Yield a warning if random actions do as well as the animals, with the likely
-    cause if a mean from 0 to 1 is compared with a wide range.
+    """Yield a warning if the random agent passes. The warning asks about units if the
+    mean is from 0 to 1 although the range is wide.
     """
     plan, measured = cell.plan, cell.plan.measured
     if cell.verdict is not Verdict.PASS or plan.against != "reference":
