@@ -316,7 +316,7 @@ def _leads_out(rule: RuleSpec, state: str) -> bool:
 
 def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """Warn (317) of an estimand whose ``last`` is more than the number of trials of a
-    subject.
+    subject, and (336) of one whose trials the audit of a construct cannot judge.
     """
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
@@ -328,6 +328,12 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
             sentence,
             "Write 'estimand: all', or a smaller number.",
         )
+    if spec.construct is not None and spec.judges_part_of_a_block:
+        blocks = " and ".join(f"'{name}'" for name in spec.judged_blocks)
+        sentence = f"'last: {last}' counts only a part of {blocks}. An audit judges whole blocks, so this construct will fail."
+        remedy = "Give the trials that count a block of their own, and write 'estimand: {block: NAME}'."
+        place = root.find(("estimand", "last")).position
+        diagnostics.warning(336, place, sentence, remedy)
 
 
 def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:

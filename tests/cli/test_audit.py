@@ -75,6 +75,8 @@ def test_what_is_finished_outlives_an_audit_that_is_killed(
     fresh = run("audit", "little", "--part", "lesions", "--processes", 1, "--json")
     assert "kept" not in fresh.err
     assert again.out == fresh.out
+    whole = run("audit", "little", "--part", "lesions", "--processes", 1, "--json")
+    assert "lesions were searched in earlier audits" in whole.err
     found = {path.name: path.read_bytes() for path in tmp_path.rglob("*.json")}
     assert all(found[path.name] == content for path, content in kept.items())
     # Finished searches are not repeated, except unreadable ones.

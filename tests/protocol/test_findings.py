@@ -477,6 +477,9 @@ WARNINGS = {
         + "measures: {share: early}\nreference: [«{measure: share, value: 29.5, status: x}]"
     ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
+    "a part of a block for a construct": (
+        "W336", "schedule: {one: {trials: 5}}\nestimand: {last: «4}\n" + construct("blind")
+    ),
     "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
     "a session that no block has": (
         "W327", "schedule: {one: {sessions: 2, trials: 9}}\n"

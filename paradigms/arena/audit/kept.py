@@ -30,11 +30,6 @@ def place(folder: str, search: object) -> Path | None:
     return Path(folder, name + SUFFIX) if folder else None
 
 
-def count(folder: str) -> int:
-    """Return the number of stored searches."""
-    return len(list(Path(folder).glob(f"*{SUFFIX}"))) if folder else 0
-
-
 def read(path: Path | None) -> dict[str, Any] | None:
     """Return the stored values of a search, or None if there are none, or they cannot
     be read.

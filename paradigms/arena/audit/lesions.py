@@ -8,6 +8,7 @@ import gc
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
@@ -18,7 +19,7 @@ from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import ReferenceSpec
+from cheesebench.protocol.specification import Place, ReferenceSpec
 
 #: A ceiling is measured on ``LIVES`` lives, or on a balanced group of up to twice as
 #: many, with at most ``TRIALS`` trials together. At least two lives are led.
@@ -203,11 +204,7 @@ class Order:
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     """Return the ceiling under a lesion. A stored result is used if there is one."""
-    # The lesion is written as a text, with sorted names, because each process orders
-    # sets of names differently.
-    place = kept.place(
-        order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
-    )
+    place = _place(order)
     about = paradigm.specification.judged
     asked = about if about is not None and about.better is not None else None
     if (found := kept.read(place)) is not None:
@@ -221,6 +218,15 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
         followed=measured.followed,
     )
     return measured
+
+
+def _place(order: Order) -> Path | None:
+    """Return the path of a search's stored result, or None if nothing is stored."""
+    # The lesion is written as a text, with sorted names, because each process orders
+    # sets of names differently.
+    return kept.place(
+        order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
+    )
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -349,10 +355,28 @@ def ceilings(
     """Return the ceilings under these lesions, computed in parallel if the runner has
     processes. ``limits`` holds the rates that may remain under some of them.
     """
-    construct = runner.paradigm.specification.construct
+    orders = _orders(lesions, limits, settings, runner.paradigm)
+    return shared(
+        runner.map(
+            search,
+            orders,
+            settings.progress,
+            lambda one: f"{one.lesion}: found {one.found}",
+        )
+    )
+
+
+def _orders(
+    lesions: Sequence[Lesion],
+    limits: Mapping[Lesion, float],
+    settings: AuditSettings,
+    paradigm: ArenaParadigm,
+) -> list[Order]:
+    """Return the order for the search of each lesion."""
+    construct = paradigm.specification.construct
     asked = {*limits, *(construct.spared_by if construct is not None else ())}
-    targets = _targets(runner.paradigm, settings.seed)
-    orders = [
+    targets = _targets(paradigm, settings.seed)
+    return [
         _of_the_intact(settings, TRIALS)
         if one == INTACT
         else Order(
@@ -366,14 +390,6 @@ def ceilings(
         )
         for one in lesions
     ]
-    return shared(
-        runner.map(
-            search,
-            orders,
-            settings.progress,
-            lambda one: f"{one.lesion}: found {one.found}",
-        )
-    )
 
 
 def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
@@ -451,6 +467,8 @@ WHOLE = 0.999
 #: ``EXCESS`` is added to a finding if the observed rate exceeds the limit but does not
 #: refute it. ``CONTRADICTED`` is added if the observed rate exceeds a proved bound.
 EXCESS = "; the excess is within chance"
+#: Added to a bound that is below the observed rate.
+BY_CHANCE = " (more was found by chance, in few trials)"
 CONTRADICTED = "; the observed rate exceeds the proved bound: a bug in the audit"
 #: Added to a row that the construct does not name.
 TOLD_LATER = (
@@ -476,9 +494,14 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
     specification = paradigm.specification
     if specification.construct is None and settings.parts is None:
         return "about a minute for a small maze (no 'construct': no lesion is searched)"
-    number, known = len(battery(specification)), kept.count(settings.kept)
-    said = f"{number} lesions to search, seconds to several minutes each"
-    return f"{said}; searches kept from earlier audits: {known}" if known else said
+    construct = specification.construct
+    limits = dict(construct.abolished_by) if construct else {}
+    orders = _orders(battery(specification), limits, settings, paradigm)
+    known = sum(place.is_file() for one in orders if (place := _place(one)) is not None)
+    if known == len(orders):
+        return f"all {known} lesions were searched in earlier audits"
+    more = f"; {known} are kept from earlier audits" if known else ""
+    return f"{len(orders) - known} lesions to search, seconds to several minutes each{more}"
 
 
 def audit_lesions(
@@ -509,8 +532,7 @@ def audit_lesions(
             ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, void
         )
         remark = TOLD_LATER if ceiling.lesion in earlier.keys() - named.keys() else ""
-        if finding.verdict == "undecided":
-            remark += _why_unproved(paradigm, ceiling.lesion)
+        remark += _why_not(finding.verdict, ceiling, at_most, settings, runner)
         yield replace(finding, text=finding.text + remark)
 
 
@@ -526,6 +548,21 @@ def _why_void(specification: Specification, intact: Ceiling) -> str:
     return ""
 
 
+def _why_not(
+    verdict: AuditVerdict,
+    ceiling: Ceiling,
+    limits: Mapping[Lesion, float],
+    settings: AuditSettings,
+    runner: runs.Runner,
+) -> str:
+    """Return why a verdict is not ``ok``, if the audit knows it, or ""."""
+    if verdict == "undecided":
+        return _why_unproved(runner.paradigm, ceiling.lesion)
+    if verdict == "FAIL" and ceiling.found.value > limits.get(ceiling.lesion, 1.0):
+        return _got_round(ceiling, limits[ceiling.lesion], settings, runner)
+    return ""
+
+
 def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
     known = relevance.Relevance(paradigm.program, lesion)
     outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
@@ -534,16 +571,125 @@ def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
     return BY_CHOICE if exact.is_chosen(paradigm.specification) else ""
 
 
+# -- a lesion that leaves too much: what does the subject go by?
+
+
+#: Lesions that are added to one that fails: what they take away is needed if the rate
+#: then falls.
+BLIND, POSE_ONLY = Lesion.parse("blind"), Lesion.parse("pose-only")
+NO_REWARD, NO_TRIALS = Lesion.parse("anhedonia"), Lesion.parse(f"amnesia={TRIAL}")
+#: Effort and maximum number of trials of each of these searches.
+EFFORT_ROUND, TRIALS_ROUND = 0.3, 60
+
+
+def _got_round(
+    ceiling: Ceiling, at_most: float, settings: AuditSettings, runner: runs.Runner
+) -> str:
+    """Return what a subject goes by whose lesion leaves more than ``at_most``, and a
+    remedy, as the end of a sentence.
+    """
+    lesion, found = ceiling.lesion, ceiling.found.value
+
+    def lost(extras: Sequence[Lesion]) -> dict[Lesion, str]:
+        """Return the lesions without which the rate falls, each with the rate that the
+        two leave.
+        """
+        added = [one for one in extras if not lesion.leaves_no_more_than(one)]
+        orders = [
+            Order(
+                lesion | one,
+                settings.effort * EFFORT_ROUND,
+                settings.seed,
+                is_brief=True,
+                trials=TRIALS_ROUND,
+                kept=settings.kept,
+            )
+            for one in added
+        ]
+        rates = runner.map(
+            search,
+            orders,
+            settings.progress,
+            lambda one: f"{one.lesion}: found {one.found}",
+        )
+        return {
+            one: f"'{lesion | one}' leaves {runs.shown(rate.found.value)}"
+            for one, rate in zip(added, rates, strict=True)
+            if rate.found.value < (found + at_most) / 2
+        }
+
+    needed = lost([NO_TRIALS, NO_REWARD, POSE_ONLY, BLIND])
+    if POSE_ONLY not in needed:
+        return _unseen(lesion, needed)
+    shown = lost(list(map(Lesion.parse, _shown(runner.paradigm.specification))))
+    if not shown:
+        return (
+            f". How: it sees more than one thing that tells it ({needed[POSE_ONLY]}):"
+            " name a lesion that hides them all, or show less"
+        )
+    thing, said = next(iter(shown.items()))
+    return (
+        f". How: it sees {' and '.join(sorted(thing.hide))} ({said}): name that lesion, if this is part of what it"
+        " must lack, or let it look alike in all trials"
+    )
+
+
+def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
+    """Return what a subject goes by that need not look at the picture, as the end of a
+    sentence.
+    """
+    if (said := needed.get(NO_TRIALS)) is not None:
+        told = (
+            "the reward"
+            if NO_REWARD in needed
+            else "its own actions, the clock, or when the trial ends"
+        )
+        remedy = (
+            "Let a success and a failure last equally long, and end in one state"
+            if lesion.feels_no_reward
+            else "Draw what is right anew for each trial (`per: trial`)"
+        )
+        return f". How: by what earlier trials told it ({said}), not by the picture: {told}. {remedy}"
+    if (said := needed.get(NO_REWARD)) is not None:
+        return f". How: by the reward ({said}): let none come before the choice"
+    if (said := needed.get(BLIND)) is not None:
+        return (
+            f". How: where it stands or faces is enough ({said}, pose-only as much as before): either that tells what is"
+            " right (`place` it at one spot before the choice), or what is right never changes (draw it)"
+        )
+    return (
+        ". How: its own actions and the clock are enough, without picture and earlier trials. Draw what is right, and let"
+        " the first choice decide"
+    )
+
+
+def _shown(specification: Specification) -> Iterator[str]:
+    """Yield the lesions that hide one thing each: text, landmarks, or a glyph."""
+    arena, states = specification.arena, specification.states.values()
+    if any(state.say for state in states):
+        yield "hide=text"
+    if arena.landmarks:
+        yield f"hide={LANDMARKS}"
+    shown = [glyph for state in states for _, glyph in state.show]
+    glyphs = {*arena.glyphs.values(), *_values_of(specification, shown)} - {*"#. "}
+    yield from (f"hide=glyph:{one}" for one in sorted(glyphs))
+
+
+def _values_of(specification: Specification, glyphs: Sequence[Place]) -> Iterator[str]:
+    """Yield the glyphs, and the values that draws give those that are variables."""
+    held = {one.name for one in glyphs if one.variable}
+    yield from (one.name for one in glyphs if not one.variable)
+    for draw in specification.draws:
+        for row in draw.rows:
+            drawn = zip(draw.columns, row, strict=False)
+            yield from (str(value) for name, value in drawn if name in held)
+
+
 def _finding(
     ceiling: Ceiling, at_most: float | None, is_spared: bool, void: str
 ) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
-    text = f"found {found} in {found.trials} trials{ceiling.how}"
-    text += (
-        f", proven at most {runs.shown(ceiling.proven)}"
-        if ceiling.proven is not None
-        else ""
-    )
+    text = f"found {found} in {found.trials} trials{ceiling.how}{_bound(ceiling)}"
     verdict: AuditVerdict = "note"
     if not found.trials:
         text, verdict = (
@@ -576,6 +722,13 @@ def _finding(
         "by_session": list(ceiling.by_session.values()),
     }  # fmt: skip
     return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
+
+
+def _bound(ceiling: Ceiling) -> str:
+    if ceiling.proven is None:
+        return ""
+    is_chance = ceiling.found.value > ceiling.proven + 1e-9
+    return f", proven at most {runs.shown(ceiling.proven)}{BY_CHANCE if is_chance and not ceiling.is_contradicted else ''}"
 
 
 def _abolished(

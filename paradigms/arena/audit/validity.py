@@ -30,7 +30,7 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
 from cheesebench.paradigms.arena.tables import Geometry
-from cheesebench.protocol import Arena, Specification
+from cheesebench.protocol import Arena, Specification, expressions
 from cheesebench.protocol.answers import answers as answers_of
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
@@ -80,8 +80,7 @@ def audit_solvable(
     if found.unsolved:
         text += f"; not solved: {found.unsolved}"
     if not found.solved and found.failures:
-        outcome, times = found.failures.most_common(1)[0]
-        text += f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
+        text += _how_trials_end(found, paradigm.specification)
     numbers: dict[str, object] = {
         "solved": share,
         "in_half": in_half,
@@ -89,6 +88,21 @@ def audit_solvable(
     }
     failing = _UNSOLVED[paradigm.specification.document.success is None]
     yield AuditFinding("solvable", failing if fails else "ok", text, numbers)
+
+
+#: Added where the solver fails and a rule reads the clock in its condition.
+_TOO_EARLY = (
+    "; the solver waits for `after`, not for a condition that reads `steps`: give what is too early a state of its own"
+    " (`{after: gap, go: ready}`)"
+)
+
+
+def _how_trials_end(found: search.Solutions, specification: Specification) -> str:
+    outcome, times = found.failures.most_common(1)[0]
+    rules = (rule for state in specification.states.values() for rule in state.rules)
+    reads_clock = any(expressions.reads_clock(rule.guard) for rule in rules)
+    said = f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
+    return said + (_TOO_EARLY if reads_clock else "")
 
 
 def audit_leaks(
@@ -354,7 +368,10 @@ def _agreeing(
     found: Sequence[search.Temptation], most: float, least: float, blind: float
 ) -> str:
     failure = max([blind, *(one.failure.reward for one in found if one.failure)])
-    text = f"failing never pays more; successes earn {least:g} to {most:g}, failures at most {failure:g}"
+    earned = f"successes earn {least:g} to {most:g}"
+    if not math.isfinite(failure):
+        return f"no trial failed; {earned}"
+    text = f"failing never pays more; {earned}, failures at most {failure:g}"
     if abs(failure - least) < search.EQUAL and abs(most - least) < search.EQUAL:
         return f"every trial earns the same, {most:g}, whether it succeeds or fails"
     if failure > least + search.EQUAL:

@@ -67,6 +67,22 @@ def test_a_success_that_never_holds_says_how_trials_end(
     )
 
 
+def test_a_lever_that_pays_late_is_told_how_to_wait(
+    plant: Plant, settings: AuditSettings
+) -> None:
+    """The solver presses at once: no state says that it is too early."""
+    lever = (
+        ("#LL.B.RR#", "#LLPB.RR#"),
+        ("B: box}", "B: box, P: {solid: lever}}"),
+        ("{enter: side, reward: 1, end: correct}", "{press: lever, if: steps > 9, reward: 1, end: correct}"),
+        ("{enter: arm, end: error}", "{press: lever, end: error}"),
+        ("checks: [{at: choice, hidden: side, chance: 0.5}]", ""),
+    )  # fmt: skip
+    assert found(plant(*lever), settings)["solvable"].text.endswith(
+        "give what is too early a state of its own (`{after: gap, go: ready}`)"
+    )
+
+
 def test_an_impossible_paradigm_is_not_sound(tmp_path: Path) -> None:
     text = SOUND
     for old, new in IMPOSSIBLE:

@@ -23,6 +23,7 @@ from cheesebench.paradigms.arena.audit.beliefs import World
 from cheesebench.paradigms.arena.audit.exact import _priors, upper_bound
 from cheesebench.paradigms.arena.audit.hypotheses import OpenSequence, Script
 from cheesebench.paradigms.arena.audit.lesions import (
+    BY_CHANCE,
     CONTRADICTED,
     EXCESS,
     FEWEST,
@@ -30,6 +31,7 @@ from cheesebench.paradigms.arena.audit.lesions import (
     Ceiling,
     Order,
     _abolished,
+    _bound,
     audit_life_rewards,
     measure,
     shared,
@@ -221,6 +223,11 @@ def test_a_row_is_ok_when_it_is_proved(
     )
 
 
+def test_more_than_the_bound_in_few_trials_is_called_chance() -> None:
+    assert _bound(_ceiling(1, 2, 0.25)) == f", proven at most .25{BY_CHANCE}"
+    assert _bound(_ceiling(1, 8, 0.25)) == ", proven at most .25"
+
+
 def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(
     plant: Plant,
 ) -> None:
@@ -296,6 +303,64 @@ def test_a_construct_holds_or_falls(plant: Plant) -> None:
         processes=2,
     )
     assert leaky["lesion: amnesia=choice"] == "FAIL"
+
+
+NO_REWARD = (CONSTRUCT[0], CONSTRUCT[1].replace("memory\n", "learning\n").replace("{amnesia: choice}", "anhedonia")
+             .replace("  spared_by: [anhedonia]\n", ""))  # fmt: skip
+FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lesion", "how"),
+    [
+        (
+            [CONSTRUCT, ("choice:\n", 'choice:\n      show: {side: ","}\n')],
+            "amnesia=choice",
+            "it sees glyph:, ('amnesia=choice+hide=glyph:,' leaves",
+        ),
+        (
+            [
+                CONSTRUCT,
+                ("#LL.B.RR#", "#LL.BCRR#"),
+                ("B: box}", "B: box, C: booth}"),
+                ("[left, right]}}", "[left, right], home: [box, booth]}}"),
+                ("at: box", "at: home"),
+            ],
+            "amnesia=choice",
+            "where it stands or faces is enough",
+        ),
+        (
+            [CONSTRUCT, FOR_LIFE],
+            "amnesia=choice",
+            "by what earlier trials told it ('amnesia=choice+amnesia=trial' leaves",
+        ),
+        (
+            [
+                NO_REWARD,
+                FOR_LIFE,
+                ('show: {side: "*"}, ', ""),
+                ("{enter: arm, end: error}", "{enter: arm, go: out}"),
+                ("schedule:", "    out: {rules: [{after: 3, end: error}]}\nschedule:"),
+            ],
+            "anhedonia",
+            "Let a success and a failure last equally long",
+        ),
+        (
+            [CONSTRUCT, ("[left, right]}}", "[left, left]}}")],
+            "amnesia=choice",
+            "or what is right never changes (draw it)",
+        ),
+    ],
+    ids=["a glyph", "a place", "earlier trials", "the end of a trial", "no draw"],
+)
+def test_a_lesion_that_fails_says_how_it_was_got_round(
+    changes: list[tuple[str, str]], lesion: str, how: str, plant: Plant
+) -> None:
+    settings = AuditSettings(trials=50, parts=("lesions",), effort=EFFORT)
+    found = {one.rule: one for one in audit(plant(*changes), [], settings)}
+    failed = found[f"lesion: {lesion}"]
+    assert failed.verdict == "FAIL"
+    assert how in failed.text
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(10, "note"), (5, "FAIL")])
