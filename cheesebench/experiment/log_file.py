@@ -575,8 +575,8 @@ def check_new(directory: Path) -> None:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Return whether a directory holds a run without results, whose first calls or test
-    calls were refused.
+    """Return whether a directory holds a run without a result, although a model was
+    called or a server was started. A run that a session has open does not count.
     """
     path = directory / FILE_NAME
     if not path.is_file():
