@@ -534,7 +534,8 @@ def render_subject(
     back: str = "",
     largest: int = LARGEST,
 ) -> str:
-    """Return a page that has only the player, with the trials of one subject so far.
+    """Return a page that has only the player, with as many trials of one subject so far
+    as fit into ``largest`` characters.
 
     ``back`` is the relative address of the page's link back.
     """

@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit every named protocol. Return FINDINGS if a rule fails."""
+    """Audit the chosen protocols. Return FINDINGS if a rule fails."""
     # All protocols are loaded first. Otherwise an error in the last file would appear
     # only after minutes of auditing the others.
     specifications = _chosen(options)
