@@ -184,8 +184,8 @@ def _grid(found: Grid, width: int) -> str:
 
 
 def _by(curve: ConditionCurve) -> str:
-    """Return a measure for each value of a variable, as in ``right by delay: 0.95 (2),
-    0.8 (10)``.
+    """Return the mean of a measure for each value of a variable, as in ``right by
+    delay: 0.95 (2), 0.8 (10)``.
     """
     points = ", ".join(
         f"{number(measure.mean)} ({shown_value(value)})"

@@ -70,7 +70,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
     """Return the error for an unknown protocol. If a protocol in this directory has a
-    similar name, suggest this one.
+    similar name, suggest it.
     """
     here = [
         protocol_name(file.name.removesuffix(SUFFIX))

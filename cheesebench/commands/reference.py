@@ -210,8 +210,8 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
 def _decided(
     specification: Specification, reference: ReferenceSpec
 ) -> tuple[str, str] | None:
-    """Return two pass rates (or means of a measure): below the first, enough subjects
-    fail, and from the second on, enough subjects pass.
+    """Return two pass rates (or means of a measure). With enough subjects, a verdict is
+    FAIL below the first, and PASS from the second on.
 
     Return None for a measure of which less is better, or that should be alike, and for
     a reference that is only reported.

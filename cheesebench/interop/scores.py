@@ -49,8 +49,8 @@ MOST_NAMES = 10_000
 #: Maximum number of objects and lists, and of values, in one piece of JSON. In memory,
 #: each takes up to 60 times its size in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
-#: The same limits, and a maximum size in bytes, for all lines of a log together. A log
-#: of this size takes about ten seconds to read.
+#: Maximum number of objects and lists, of values, and of bytes, in all lines of a log
+#: together. A log of this size takes about ten seconds to read.
 ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
 #: Names that scores may have in old files of lm-eval. Such files do not list the names
 #: of their scores.

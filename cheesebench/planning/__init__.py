@@ -74,8 +74,8 @@ PICTURE, AROUND = 800, 4
 #: Minimum share of replies that name an action. Below it, a model needs about one call
 #: per trial, unlike any player.
 ACTS = 0.5
-#: Minimum share of the allowed actions that a reply names. Below it, too, a model is
-#: unlike any player.
+#: Minimum share of the allowed actions that a reply names on average. Below it, a model
+#: is unlike any player.
 ENOUGH = 0.75
 #: Number of reasoning tokens per reply that is assumed without a measurement.
 REASONING = 1000
@@ -365,8 +365,8 @@ def _spent(found: Outlook) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Simulated runs of one player in a cell: the subjects of each run, and the cost of
-    a subject.
+    """Simulated runs of one player in a cell: the number of subjects of each run, and
+    the cost of a subject.
     """
 
     counted: NDArray[np.int64]

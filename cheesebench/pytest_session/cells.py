@@ -24,7 +24,8 @@ from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import printable
 
-#: Prefix of the ids of tests without a file. In JUnit XML, it is the class name.
+#: Prefix of the ids of tests without a file. In JUnit XML, what is before the colons is
+#: the class name.
 PREFIX = "cheesebench::"
 
 

@@ -106,8 +106,8 @@ def _trend(
 
 
 def _rodents(plan: CellPlan) -> float | None:
-    """Return the animals' pass rate, or None if the verdict compares with no such
-    rate.
+    """Return the animals' pass rate, or None if there is no reference, or if the
+    verdict is about a measure.
     """
     return (
         None

@@ -412,7 +412,7 @@ class ModelRate:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
     """One run as a line of a list. ``problem`` says why a log cannot be read. Then all
-    fields but ``run_id`` are empty.
+    other fields except ``run_id`` are empty.
     """
 
     run_id: str

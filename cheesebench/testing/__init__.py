@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from cheesebench.testing.rules import Broken
     from cheesebench.testing.views import assert_view_sound, broken_view_rules
 
-# Loaded on first use, because the fake server, which is run with ``python -m``, needs
-# none of them.
+# The modules are imported on first use, because the fake server, which is run with
+# ``python -m``, needs none of them.
 _HOME = {
     **dict.fromkeys(
         ("assert_agent_sound", "broken_agent_rules"), "cheesebench.testing.agents"

@@ -203,7 +203,7 @@ def check_name(name: object, memory: object, summary: str) -> None:
 
 @contextmanager
 def untouched_randomness() -> Iterator[None]:
-    """Check that the block does not change Python's and numpy's global generators."""
+    """Raise BreachError if the block changes Python's or numpy's global generator."""
     before = random.getstate()
     arrays = _state_of_arrays()
     yield

@@ -160,9 +160,9 @@ KEY = "VLLM_API_KEY"
 #: the weights may have to be downloaded first.
 STARTUP_TIMEOUT = 3600.0
 #: Flags for every server. The server caches shared beginnings of prompts, reports the
-#: use of the cache, leaves the sampling to the harness, and does not log single calls.
-#: (Otherwise the model's own generation_config could make "temperature 0.7" greedy, and
-#: no record would show it.)
+#: use of the cache, and does not log single calls. It leaves the sampling to the
+#: harness, because the model's own generation_config could make "temperature 0.7"
+#: greedy, and no record would show it.
 _ALWAYS = (
     "--enable-prefix-caching",
     "--enable-prompt-tokens-details",

@@ -29,9 +29,9 @@ CHUNK = 1 << 18
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
 #: Seconds before each further attempt to start a process.
 _PAUSES = (0.5, 2.0)
-# Code of a bare interpreter, which first gets the parent's sys.path. multiprocessing
-# would import the parent's main module again (all of pytest, or a script without a
-# guard), and one dead worker would break its whole pool.
+# The code that a process runs, with the parent's sys.path. multiprocessing is not used,
+# because it would import the parent's main module again (all of pytest, or a script
+# without a guard), and one dead worker would break its whole pool.
 _BOOT = (
     "import pickle, sys; jobs = sys.stdin.buffer; sys.path[:] = pickle.load(jobs); "
     "from {module} import main; main(jobs)"

@@ -128,9 +128,9 @@ class Topdown2D:
 
     Walls are dark. Floor is light, with lines between squares. Solids and floor with a
     glyph have a colour that depends on the glyph. Floor is pale if its glyph covers a
-    fifth of the floor or more. Closed doors are brown, and landmarks are yellow. All of
-    these show their glyphs, so nothing depends on colour alone. The agent is a red
-    drop.
+    fifth of the floor or more. Closed doors are brown, and landmarks are yellow. Glyphs
+    are drawn on the squares that have one, so nothing depends on colour alone. The
+    agent is a red drop.
     """
 
     name = "topdown_2d"
