@@ -234,7 +234,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 
 
 def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw each measure that a verdict is about by session, with the animals' curve."""
+    """Draw each judged measure by session, with the animals' curve."""
     own = [
         (one, measured.name)
         for one in all_lived

@@ -69,7 +69,7 @@ def sources(found: Forecast) -> Iterator[str]:
 
 def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
     """Yield sentences that say where the numbers of calls come from: the model's own
-    runs, measured runs, or rehearsed prompts.
+    runs, runs of scripted respondents, or rehearsed prompts.
     """
     known = any(cell.manner for cell in asking)
     own = [cell for cell in asking if cell.own]

@@ -839,7 +839,8 @@ def broken_backend_rules(
     but: Collection[str] = (),
     patience: float = 20.0,
 ) -> list[Broken]:
-    """Return the rules that a backend breaks, in the order in which they are checked.
+    """Return the rules that a backend breaks, in the order in which they are checked,
+    except that ``no retries`` comes first.
 
     ``server`` makes the server whose ``base_url`` the backend gets. FakeServer speaks
     OpenAI's protocol, and a subclass can speak another one. None is for a backend that

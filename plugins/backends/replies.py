@@ -450,9 +450,7 @@ def _wrote_nothing(usage: Any) -> bool:
 
 
 def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
-    """Return the counts in a usage object, with their names in lower-case letters
-    only.
-    """
+    """Return the counts in a usage object. Their names are spelt as in ``_COUNTS``."""
     found: list[tuple[str, int]] = []
     for name, value in usage.items() if isinstance(usage, Mapping) else ():
         key = re.sub("[^a-z]", "", str(name)[:60].lower())

@@ -12,7 +12,7 @@ from cheesebench import ModelEntry, hookimpl, load_models
 
 __all__ = ["cheesebench_models"]
 
-#: Names of the lists, in display order.
+#: Names of the shipped lists of models, in display order.
 LISTS = ("local", "paper", "open_weights", "proprietary")
 
 
