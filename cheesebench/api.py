@@ -31,7 +31,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.experiment.replay import rebuild_calls, recorded_protocol
 from cheesebench.experiment.settings import Given, Origin, read_settings
-from cheesebench.exporting import TABLES, Kind, Source
+from cheesebench.exporting import TABLES, Kind, Source, lives
 from cheesebench.files import write_whole
 from cheesebench.ini_file import usual_protocols
 from cheesebench.interface_checks import shown
@@ -427,8 +427,8 @@ class Run:
             unparsed = [
                 one
                 for plan in log.plans()
-                for life in log.trials_by_subject(plan)
-                for one in _unparsed(log, self._plugins, plan, life[0].subject)
+                for subject, _ in lives(log, plan)
+                for one in _unparsed(log, self._plugins, plan, subject)
             ]
         pandas = tables.import_pandas()
         frame["unparsed"] = pandas.array(unparsed, dtype="boolean")

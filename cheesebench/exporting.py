@@ -83,13 +83,13 @@ KEY: Mapping[str, Kind] = {
 @dataclass(frozen=True, slots=True)
 class Table:
     """One table: what a row is, the columns after KEY with their types, and a function
-    that yields a subject's rows.
+    that yields the rows of a subject (its number and its trials).
     """
 
     name: str
     about: str
     columns: Mapping[str, Kind]
-    rows: Callable[[Source, CellPlan, Sequence[TrialRecord]], Iterator[Row]]
+    rows: Callable[[Source, CellPlan, int, Sequence[TrialRecord]], Iterator[Row]]
 
     @property
     def header(self) -> dict[str, Kind]:
@@ -125,8 +125,21 @@ class Source:
     def rows(self, table: Table) -> Iterator[list[Row]]:
         """Yield each subject's rows. Only one subject is in memory at a time."""
         for plan in self.log.plans():
-            for records in self.log.trials_by_subject(plan):
-                yield list(table.rows(self, plan, records))
+            for subject, records in lives(self.log, plan):
+                yield list(table.rows(self, plan, subject, records))
+
+
+def lives(log: RunLog, plan: CellPlan) -> Iterator[tuple[int, Sequence[TrialRecord]]]:
+    """Yield the number and the trials of each subject of a cell. In a sequential cell,
+    a subject that was stopped in its first trial has no trials, but may have calls.
+    """
+    found = set[int]()
+    for records in log.trials_by_subject(plan):
+        found.add(records[0].subject)
+        yield records[0].subject, records
+    for subject in log.calls.subjects(plan):
+        if subject not in found:
+            yield subject, []
 
 
 def _key(record: TrialRecord) -> Row:
@@ -138,7 +151,7 @@ def _key(record: TrialRecord) -> Row:
 
 
 def _trials(
-    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+    source: Source, plan: CellPlan, subject: int, records: Iterable[TrialRecord]
 ) -> Iterator[Row]:
     life = list(records)
     judged = {record.trial for record in enter_estimand(plan.estimand, life)}
@@ -160,7 +173,7 @@ def _trials(
 
 
 def _values(
-    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+    source: Source, plan: CellPlan, subject: int, records: Iterable[TrialRecord]
 ) -> Iterator[Row]:
     for record in records:
         held = {
@@ -188,11 +201,11 @@ def _text(value: Value) -> str | None:
 
 
 def _steps(
-    source: Source, plan: CellPlan, records: Sequence[TrialRecord]
+    source: Source, plan: CellPlan, subject: int, records: Sequence[TrialRecord]
 ) -> Iterator[Row]:
     run = [record for record in records if not record.missing]
     environment = source.paradigm(plan).environment(
-        source.plugins.view(plan.view), source.seed, records[0].subject
+        source.plugins.view(plan.view), source.seed, subject
     )
     for record, frames in zip(run, films(environment, run), strict=True):
         for number, frame in enumerate(frames):
@@ -217,10 +230,10 @@ def _action(letter: str) -> str | None:
 
 
 def _calls(
-    source: Source, plan: CellPlan, records: Sequence[TrialRecord]
+    source: Source, plan: CellPlan, subject: int, records: Sequence[TrialRecord]
 ) -> Iterator[Row]:
-    key = _key(records[0])[:-1]
-    for call in source.log.calls.of_life(plan, records[0].subject):
+    key = [*plan.key, subject]
+    for call in source.log.calls.of_life(plan, subject):
         reply, usage = call.reply, call.reply.usage
         yield [
             *key, call.trial + 1, call.call + 1, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
@@ -230,7 +243,7 @@ def _calls(
 
 
 def _events(
-    source: Source, plan: CellPlan, records: Iterable[TrialRecord]
+    source: Source, plan: CellPlan, subject: int, records: Iterable[TrialRecord]
 ) -> Iterator[Row]:
     for record in records:
         for position, event in enumerate(source.log.events(record)):

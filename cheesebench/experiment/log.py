@@ -107,6 +107,12 @@ class CallLog:
             )[0][0]
         )
 
+    def subjects(self, plan: CellPlan) -> list[int]:
+        """Return the numbers of the subjects that have made calls, in order."""
+        where, values = _selection(plan, None)
+        query = f"SELECT DISTINCT subject FROM calls{where} ORDER BY 1"
+        return [subject for (subject,) in self._log.select(query, values)]
+
     def to_repeat(self, plan: CellPlan) -> int:
         """Return the number of recorded replies that a resumed run replays, because
         their subjects are unfinished.

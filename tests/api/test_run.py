@@ -426,8 +426,9 @@ def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
     assert run.verdicts()["cost"].isna().all()
 
 
+@pytest.mark.parametrize("design", ["smoke", "sequential"])
 def test_calls_of_an_unfinished_first_trial_are_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Hanging(_Function):
         async def complete(
@@ -453,7 +454,7 @@ def test_calls_of_an_unfinished_first_trial_are_rows(
             plugins=cheesebench.BackendSpec(
                 name="hanging", connect=lambda context: one, probe=False
             ),
-            design="smoke",
+            design=design,
             results=tmp_path,
             run_id="cut",
             progress=False,
