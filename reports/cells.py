@@ -1031,7 +1031,7 @@ def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
 
     The figures are the share of each action, and the numbers of replies that were read,
     ran on, were cut off, or had a plan that ended at an unknown item. An example of an
-    unread reply follows, with the command that lists such replies.
+    unread reply follows if there is one, with the command that lists such replies.
     """
     cells = [cell for cell in cells if cell.calls is not None]
     asked, unparsed = _asked(cells)

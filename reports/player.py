@@ -300,8 +300,8 @@ def _fill(
 def _replayed(
     log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the chosen trials as JSON values. Equal observations are the same
-    object.
+    """Yield the chosen trials as JSON values, in which equal observations are the same
+    object. Set ``ground`` and ``note`` of the shelf.
     """
     plan = shelf.plan
     wanted: dict[int, set[int]] = {}

@@ -225,8 +225,8 @@ def _decided(
 
 
 def _beginning(text: str) -> str:
-    """Return the first sentences of a text: at least one, and as many as have at most
-    40 words together. No quotation is cut.
+    """Return the first sentence of a text, and the next ones while all of them together
+    have at most 40 words. No quotation is cut.
     """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
     while more and (

@@ -198,8 +198,8 @@ def _instance(plan: CellPlan, sample: Json) -> Json:
 
 
 def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[Path]:
-    """Write a file for each model and view, for the folder ``.eval_results`` of the
-    model's repository on the Hub. Yield the files.
+    """Write a file for each model in each view and variant, for the folder
+    ``.eval_results`` of the model's repository on the Hub. Yield the files.
     """
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):

@@ -134,8 +134,8 @@ def _baselines(
     data = published()
     known = data["baselines"]["rodent"]["rates"]
     for name, baseline in data["baselines"].items():
-        # The best of three views exceeds a single one, even for agents that do not
-        # look.
+        # Rates over another number of views are left out, because the best of three
+        # views exceeds a single one, even for agents that do not look.
         if baseline.get("views", len(chosen)) != len(chosen):
             continue
         if baseline.get("view", TEXT_VIEWS[0]) not in chosen:

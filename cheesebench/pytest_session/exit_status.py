@@ -118,12 +118,12 @@ class Findings:
 
     @property
     def failed(self) -> int:
-        """The number of cells with the verdict FAIL."""
+        """The number of cells with the verdict FAIL, without controls."""
         return self.count(Verdict.FAIL)
 
     @property
     def undecided(self) -> int:
-        """The number of cells with the verdict INCONCLUSIVE."""
+        """The number of cells with the verdict INCONCLUSIVE, without controls."""
         return self.count(Verdict.INCONCLUSIVE)
 
     @property
