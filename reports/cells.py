@@ -640,7 +640,7 @@ DECLARED = "declared"
 
 def origin(cell: CellResult) -> str:
     """Return *declared*, *analogy* or *invented*, or "" for animals of which the same
-    event was counted, and for a cell without animals.
+    event was counted, and for a cell that is not compared with animals.
     """
     animals = cell.plan.reference
     if animals is None or cell.plan.against == "chance":

@@ -278,7 +278,7 @@ class FakeServer:
 
     @property
     def connections(self) -> int:
-        """Number of connected clients, active or idle."""
+        """Number of open connections, active or idle."""
         server = self._runner.server if self._runner is not None else None
         return 0 if server is None else len(server.connections)
 
