@@ -569,7 +569,7 @@ class _Converter:
             first = next(
                 (row for row in range(len(written)) if written[row].strip()), None
             )
-            if first is None or line + first >= len(self.lines):
+            if first is None:
                 return None
             # The block is indented by the blanks that the line has in the file, but not
             # in the text.

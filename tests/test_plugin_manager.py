@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from cheesebench import AgentSpec, hookimpl
 from cheesebench.cli import main
-from cheesebench.errors import PluginError
+from cheesebench.errors import PluginError, UnknownNameError
 from cheesebench.hookspecs import API_VERSION
+from cheesebench.interfaces import Paradigm
 from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
 
 VIEW = """
@@ -33,6 +34,9 @@ from cheesebench import CommandSpec
 def cheesebench_commands(): return [CommandSpec("hear", "x", "y")]
 def cheesebench_run_finished(summary): pass
 """
+
+#: A function that is like no hook.
+OTHER = f"cheesebench_{'q' * 60}"
 
 
 def install(directory: Path, module: str, code: str) -> None:
@@ -282,3 +286,148 @@ def test_what_a_broken_plugin_may_have_supplied_is_said(
     error = capsys.readouterr().err
     said = "The plugin 'kit_broken' was not loaded: ModuleNotFoundError: No module named 'kit_that_is_not_there' (kit_"
     assert said in " ".join(error.split())
+
+
+def manager(**hooks: Any) -> PluginManager:
+    """Return a manager with one plugin, whose hooks supply these items."""
+    plugins = PluginManager(entry_points=False, built_ins=())
+    lab = {
+        f"cheesebench_{name}": lambda items=items: items
+        for name, items in hooks.items()
+    }
+    plugins.register(SimpleNamespace(**lab), name="lab")
+    return plugins
+
+
+def test_a_manager_without_plugins_has_all_hooks_and_reloads_nothing() -> None:
+    plugins = manager()
+    plugins.set_blocked("not wanted")
+    assert plugins.hook.cheesebench_run_finished.get_hookimpls() == []
+    assert (plugins.views, plugins.reloadable, plugins.strangers()) == (
+        {},
+        set(),
+        {"lab": "no file"},
+    )
+
+
+def test_a_worker_reloads_what_is_built_in_or_installed(site: Path) -> None:
+    install(site, "kit_eyes", VIEW.format(name="eyes"))
+    install(site, "kit_broken", f"raise ValueError({'x' * 2000!r})")
+    plugins = PluginManager(built_ins=["cheesebench.plugins.views"])
+    plugins.register(SimpleNamespace(), name="conftest")
+    assert plugins.reloadable >= {"cheesebench.plugins.views", "kit_eyes"}
+    assert not plugins.reloadable & {"kit_broken", "conftest"}
+    # A long reason is cut.
+    assert len(plugins.failures["kit_broken"]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("agent", "random"),
+        ("model_agent", "llm"),
+        ("respondent", "greedy-reward"),
+        ("backend", "openai"),
+        ("executor", "threads"),
+        ("view", "ascii_2d"),
+        ("reporter", "text"),
+    ],
+)
+def test_what_plugins_supply_is_found_by_its_name(kind: str, name: str) -> None:
+    plugins = PluginManager(entry_points=False)
+    known = getattr(plugins, f"{kind}s")
+    assert getattr(plugins, kind)(name) is not None
+    assert {one.name: type(one) for one in known.values()} == {
+        key: type(one) for key, one in known.items()
+    }
+    with pytest.raises(UnknownNameError, match=f"'{name}'"):
+        getattr(plugins, kind)(f"{name}x")
+    assert all(name == entry.name for name, entry in plugins.models.items())
+
+
+def test_a_hook_needs_no_marker() -> None:
+    class Marked:
+        @hookimpl
+        def cheesebench_views(self) -> list[Any]:
+            return []
+
+    plugins, name = manager(), "cheesebench_views"
+    plain = SimpleNamespace(
+        cheesebench_views=list,
+        cheesebench_note="no function",
+        **{OTHER: list},
+    )
+    options = plugins.parse_hookimpl_opts(plain, name)
+    assert options == plugins.parse_hookimpl_opts(Marked(), name)
+    assert options is not None
+    assert plugins.parse_hookimpl_opts(plain, "cheesebench_note") is None
+    assert plugins.parse_hookimpl_opts(plain, OTHER) is None
+
+
+def test_agents_of_other_kinds_are_told_apart() -> None:
+    rat, swimmer = (
+        SimpleNamespace(name="rat", kind="agent", create=len, memory="none"),
+        SimpleNamespace(name="swimmer", kind="swimmer"),
+    )
+    plugins = manager(agents=[rat, swimmer])
+    with pytest.raises(PluginError, match="the SimpleNamespace 'rat', which has no"):
+        plugins.supplied_agents("agent")
+    rat = cast(Any, AgentSpec("rat", len))
+    plugins = manager(agents=[rat, swimmer])
+    assert plugins.agents == {"rat": rat}
+    assert plugins.supplied_agents("swimmer") == {"swimmer": swimmer}
+    assert plugins.agent("rat", "t_maze@paper") is rat
+    own = AgentSpec("rat@paper", cast(Any, len))
+    plugins = manager(agents=[rat, own])
+    assert plugins.agent("rat", "t_maze@paper") is own
+    assert plugins.agent("rat", "t_maze@standard") is rat
+
+
+def test_a_reporter_is_given_the_log_only_if_it_asks_for_it() -> None:
+    brief = SimpleNamespace(name="brief", suffix=".txt", render=lambda summary: summary)
+    full = SimpleNamespace(
+        name="full",
+        suffix=".txt",
+        render=lambda summary: pytest.fail("it has render_run"),
+        render_run=lambda summary, log, plugins: (summary, log, plugins),
+    )
+    plugins = manager(reporters=[brief, full])
+    summary, log = cast(Any, "summary"), cast(Any, "log")
+    assert plugins.report("brief", summary, log) == "summary"
+    assert cast(Any, plugins.report("full", summary, log)) == (summary, log, plugins)
+    with pytest.raises(UnknownNameError, match=r"report format 'ful'.*'full'"):
+        plugins.report("ful", summary, log)
+
+
+def test_a_protocol_goes_to_its_family_and_faults_are_the_family_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [arena] = (
+        family
+        for family in PluginManager(entry_points=False).families.values()
+        if family.name == "arena"
+    )
+    plugins = manager(families=[arena])
+    mine = cast(Any, SimpleNamespace(family="arena", path="mine.yaml"))
+    assert plugins.family(mine) is arena
+    compiled = Paradigm()
+    monkeypatch.setattr(arena, "compile", lambda specification: compiled)
+    assert plugins.compile(mine) is compiled
+    monkeypatch.setattr(arena, "compile", lambda specification: None)
+    with pytest.raises(
+        PluginError,
+        match=r"The family 'arena': compile returned None. Return a Paradigm.",
+    ):
+        plugins.compile(mine)
+    monkeypatch.setattr(arena, "compile", lambda specification: 1 / 0)
+    with pytest.raises(
+        PluginError, match="The family 'arena': compile raises ZeroDivisionError"
+    ):
+        plugins.compile(mine)
+    other = cast(Any, SimpleNamespace(family="levers", path="mine.yaml"))
+    with pytest.raises(PluginError) as found:
+        plugins.family(other)
+    assert str(found.value) == (
+        "mine.yaml: no plugin handles protocols of the family 'levers' (known: arena). "
+        "Install the plugin that does."
+    )

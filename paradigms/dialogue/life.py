@@ -98,8 +98,10 @@ class GraphDialogue:
         self._chain = [self._condition]
         while (before := self._chain[0].after) is not None:
             self._chain.insert(0, specification.conditions[before])
-        self._trial, self._turn = -1, 0
-        self._questions: list[str] = []
+        self._trial = -1
+        # ``begin_trial`` sets these.
+        self._turn: int
+        self._questions: list[str]
         self._answer: answers.Answer | None = None
 
     @property

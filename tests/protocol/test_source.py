@@ -178,6 +178,10 @@ BOMB = "a: &a [x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("a:\n    b: 1\n\n  # note\n  c: 2\n  d: 3", "This line is indented by 4, the next line and others by 2: indent"),
+        ("map: |\n     #\n   ###\n", "Its first row begins with blanks: write 'map: |3' to keep them."),
+        ("a:\n    b: 1\n\n  # note\n  c: 2\n  d: 3", "2:5: error E104"),
+        ("a:\n  map: |\n       #\n    #..# \n    #..#\nb: 1", "4:1: error E112"),
         ("", "1:1: error E110: A protocol is a mapping with keys such as 'version' and 'paradigm'. Begin with"),
         ("# nothing\n\n", "1:1: error E110"),
         ("---\n...\n", "error E110"),
@@ -219,6 +223,24 @@ def test_what_the_language_forbids(text: str, expected: str) -> None:
     _, found = read(text)
     assert len(found) == 1
     assert expected in found[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "map: |\n  ##\n# walls #\nb: 1\n",  # the first row is not indented more
+        "map: |\n    ##\n  #",  # too short for a row
+        "map: |\n    ##\n  # walls\n",
+        "map: |\n    ##\n",
+        "map: >\n    ##\n  ##\n",
+        "art: |\n    ##\n  ##\n",
+    ],
+)
+def test_a_comment_below_a_map_is_none_of_its_rows(text: str) -> None:
+    root, found = read(text)
+    assert root is not None
+    assert found == []
+    assert root.find([text[:3]]).value == "##\n"
 
 
 def test_a_duplicate_key_hides_nothing_else() -> None:
