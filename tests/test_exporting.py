@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,10 @@ HEADER: dict[str, Kind] = {
     "rate": "number",
     "passed": "truth",
 }
-SUBJECTS = [[["=1", 1, 0.5, True], [None, 2, None, False]], [["bc", None, 2.0, None]]]
+SUBJECTS: list[list[list[Any]]] = [
+    [["=1", 1, 0.5, True], [None, 2, None, False]],
+    [["bc", None, 2.0, None]],
+]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
 
 
 def test_a_value_as_a_cell() -> None:
-    values = [
+    values: list[Any] = [
         None,
         True,
         False,

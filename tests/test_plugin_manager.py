@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from cheesebench import AgentSpec, hookimpl
+from cheesebench import AgentSpec, CommandSpec, hookimpl
 from cheesebench.cli import main
 from cheesebench.errors import PluginError, UnknownNameError
 from cheesebench.hookspecs import API_VERSION
@@ -372,7 +372,7 @@ def test_agents_of_other_kinds_are_told_apart() -> None:
     plugins = manager(agents=[rat, swimmer])
     with pytest.raises(PluginError, match="the SimpleNamespace 'rat', which has no"):
         plugins.supplied_agents("agent")
-    rat = cast(Any, AgentSpec("rat", len))
+    rat = cast(Any, AgentSpec("rat", cast(Any, len)))
     plugins = manager(agents=[rat, swimmer])
     assert plugins.agents == {"rat": rat}
     assert plugins.supplied_agents("swimmer") == {"swimmer": swimmer}
@@ -381,6 +381,14 @@ def test_agents_of_other_kinds_are_told_apart() -> None:
     plugins = manager(agents=[rat, own])
     assert plugins.agent("rat", "t_maze@paper") is own
     assert plugins.agent("rat", "t_maze@standard") is rat
+
+
+def test_a_command_of_a_plugin_that_fails_hides_no_other() -> None:
+    hear = CommandSpec("hear", "listen", "ears")
+    plugins = manager(commands=[hear])
+    broken = SimpleNamespace(cheesebench_commands=lambda: 1 / 0)
+    plugins.register(broken, name="broken")
+    assert plugins.commands == {"hear": hear}
 
 
 def test_a_reporter_is_given_the_log_only_if_it_asks_for_it() -> None:

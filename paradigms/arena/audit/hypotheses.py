@@ -268,9 +268,7 @@ class Hypothesis(ArenaSubject):
         self._numbers = math.lcm(
             *(len(one.rows) for draw, one in self._open if draw.order == "by_subject")
         )
-        self._fired = 0
         self._counts = [0] * len(relevance.timed_places)
-        self._note = self._noting()
 
     def _noting(self) -> Callable[[int], None]:
         if self._relevance.trace:
