@@ -383,6 +383,12 @@ def test_agents_of_other_kinds_are_told_apart() -> None:
     assert plugins.agent("rat", "t_maze@standard") is rat
 
 
+def test_protocols_come_from_a_list_of_directories(tmp_path: Path) -> None:
+    assert manager(protocols=[tmp_path]).protocol_directories == [tmp_path]
+    with pytest.raises(PluginError, match=r"Return a list of paths of directories\."):
+        _ = manager(protocols=tmp_path).protocol_directories
+
+
 def test_a_command_of_a_plugin_that_fails_hides_no_other() -> None:
     hear = CommandSpec("hear", "listen", "ears")
     plugins = manager(commands=[hear])

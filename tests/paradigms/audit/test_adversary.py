@@ -133,6 +133,19 @@ def test_a_life_has_its_trials_sessions_and_what_counts(plant: Plant) -> None:
     assert [one.trial for one in lives(paradigm, "blind", 20)] == [0, 1]
 
 
+def test_what_was_computed_of_one_subject_says_nothing_of_the_next(
+    plant: Plant,
+) -> None:
+    told = (
+        ("\ndraw:", "\nvars: {card: 0}\ndraw:"),
+        ("{freeze: true", '{set: {card: subject}, say: "{card}", freeze: true'),
+    )
+    paradigm, lesion = plant(*LEARNT, *told), Lesion.parse("amnesia=choice")
+    adversary = Adversary(paradigm, lesion, 0.05)
+    both = [adversary.live(3, subject, 6) for subject in (0, 1)]
+    assert both[1] == Adversary(paradigm, lesion, 0.05).live(3, 1, 6)
+
+
 def test_what_is_measured_is_noted_if_the_verdict_is_about_it(plant: Plant) -> None:
     assert lives(plant(), "intact", 1)[0].measured is None
     judged = "measure: latency, value: 9, better: lower, margin: 2, range: [0, 40]"

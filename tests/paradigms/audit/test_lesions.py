@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,6 +29,7 @@ from cheesebench.paradigms.arena.audit.lesions import (
     EXCESS,
     FEWEST,
     LIVES,
+    SHOWN,
     Ceiling,
     Order,
     _abolished,
@@ -93,6 +95,22 @@ def test_a_choice_of_two_is_proven_and_found(
     rate = found(paradigm, lesion).found
     assert rate.trials == 160
     assert rate.value == 1 if ceiling == 1 else rate.low <= ceiling <= rate.high
+
+
+@pytest.mark.parametrize(("at_most", "share"), [(None, 1.0), (0.4, 1.0), (0.6, SHOWN)])
+def test_lives_that_only_illustrate_a_proof_get_little_effort(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, at_most: float | None, share: float
+) -> None:
+    live, efforts = Adversary.live, set[float]()
+
+    def noted(self: Adversary, *given: Any) -> list[Lived]:
+        efforts.add(self.planner.effort)
+        return live(self, *given)
+
+    monkeypatch.setattr(Adversary, "live", noted)
+    order = Order(Lesion.parse("amnesia=choice"), EFFORT, 0, at_most=at_most, trials=40)
+    measure(plant(), order)
+    assert efforts == {EFFORT * share}
 
 
 def test_the_blind_guess_one_of_two_arms(plant: Plant) -> None:
