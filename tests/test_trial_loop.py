@@ -4,13 +4,20 @@ handles faults.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cheesebench.errors import PluginError
 from cheesebench.interfaces import RUNNING
-from cheesebench.trial_loop import AgentFaultError, Interrupts, TrialLoop
+from cheesebench.trial_loop import (
+    NOT_ITS_OWN,
+    AgentFaultError,
+    Interrupts,
+    TrialLoop,
+    agents_own,
+)
 
 FORWARD, LEFT = 0, 1
 ENDED = RUNNING + 1
@@ -210,3 +217,61 @@ def test_who_is_free_again_is_told_once_and_nothing_follows_the_end() -> None:
     assert told.heard == ["interrupted", "freed at ."]
     loop.act([FORWARD] * 4)
     assert ("".join(loop.letters), len(life.steps)) == ("FFFF", 1)
+
+
+def raising(error: BaseException) -> Iterator[int]:
+    """Yield an action, then raise."""
+    yield FORWARD
+    raise error
+
+
+@pytest.mark.parametrize("kind", NOT_ITS_OWN)
+def test_what_is_not_the_agent_s_own_passes(kind: type[BaseException]) -> None:
+    error = kind("stop")
+
+    def observe(*step: object) -> None:
+        raise error
+
+    with pytest.raises(kind) as found, agents_own():
+        raise error
+    assert found.value is error
+    with pytest.raises(kind) as found:
+        TrialLoop(Script({}), "start", observe).act([FORWARD])
+    assert found.value is error
+
+
+@pytest.mark.parametrize("error", [OSError("dead"), SystemExit("dead")])
+def test_what_the_agent_raises_is_its_fault(error: BaseException) -> None:
+    with pytest.raises(AgentFaultError, match="dead") as found, agents_own():
+        raise error
+    assert found.value.__cause__ is error
+    loop = TrialLoop(Script({}), "start", lambda *seen: None)
+    with pytest.raises(AgentFaultError, match="dead"):
+        loop.act(raising(error))
+    assert loop.letters == []
+
+
+def test_any_iterable_is_a_plan() -> None:
+    loop = TrialLoop(Script({}, {}), "start", lambda *seen: None)
+    loop.act(action for action in (LEFT, FORWARD))
+    assert loop.letters == ["L", "F"]
+
+
+def test_a_subject_that_is_held_at_the_start_waits() -> None:
+    life = Script({"waits": True}, {"shows": "free", "reward": 0.5}, {})
+    life.waiting = True
+    loop = TrialLoop(life, "start", lambda *seen: None)
+    assert (loop.letters, life.taken) == (["."] * 2, [3, 3])
+    assert (loop.observation, loop.reward, loop.ended) == ("free", 0.5, False)
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError, KeyError])
+def test_what_an_environment_raises_is_not_the_result_of_a_step(
+    kind: type[Exception],
+) -> None:
+    class Broken(Script):
+        def step(self, action: int) -> Any:
+            raise kind("within")
+
+    with pytest.raises(kind, match="within"):
+        TrialLoop(Broken(), "start", lambda *seen: None).act([FORWARD])
