@@ -17,6 +17,7 @@ from cheesebench.trial_loop import (
     Interrupts,
     TrialLoop,
     agents_own,
+    foresight,
 )
 
 FORWARD, LEFT = 0, 1
@@ -275,3 +276,14 @@ def test_what_an_environment_raises_is_not_the_result_of_a_step(
 
     with pytest.raises(kind, match="within"):
         TrialLoop(Broken(), "start", lambda *seen: None).act([FORWARD])
+
+
+def test_only_who_knows_where_it_stands_foresees() -> None:
+    class Bare:
+        waiting = False
+
+        def step(self, action: int) -> tuple[str, float, int]:
+            return ".", 0.0, RUNNING
+
+    assert foresight(Script({"foresees": "wall"}), FORWARD) == "wall"
+    assert foresight(Bare(), FORWARD) is None
