@@ -234,6 +234,12 @@ def test_whole_lives_at_once() -> None:
     assert infos["subject"][over].tolist() == [1] * over.sum()
 
 
+def test_a_life_begins_with_reset() -> None:
+    whole = WholeLife(gymnasium.make("cheesebench/TMaze-v1"))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        whole.step(0)
+
+
 def test_what_has_no_life_is_refused() -> None:
     made: Any = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
     with pytest.raises(
