@@ -12,13 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from cheesebench.chat import ChatReply, Usage
+from cheesebench.chat import (
+    AnswerForm,
+    ChatReply,
+    ChatRequest,
+    Message,
+    Sampling,
+    Usage,
+)
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file
-from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log import RunLog, digest, readable
 from cheesebench.experiment.log_file import (
     FILE_NAME,
     claim,
@@ -27,7 +35,7 @@ from cheesebench.experiment.log_file import (
     row_digest,
 )
 from cheesebench.interfaces import TaskEvent
-from cheesebench.records import FORMAT, CallRecord
+from cheesebench.records import FORMAT, CallRecord, CallTotals, CellCalls
 from tests.experiment.recorded import record
 
 EVENTS = (
@@ -371,7 +379,7 @@ def test_reading_leaves_nothing_beside_a_run_that_has_ended(
 WRITER = """
 import sys
 from pathlib import Path
-from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log import RunLog, digest, readable
 from cheesebench.records import TrialRecord
 from cheesebench.interfaces import TaskEvent
 with RunLog.open(Path(sys.argv[1])) as log:
@@ -704,3 +712,155 @@ def test_a_digest_is_the_same_before_and_after_sqlite(value: object) -> None:
         != row_digest("t", ("",))
         != row_digest("u", ("",))
     )
+
+
+def told(trial: int, number: int, fault: Any = None, **changes: Any) -> CallRecord:
+    """Return a call whose numbers all differ."""
+    usage = Usage(prompt=100, completion=20, cached=30, reasoning=4, written=5)
+    reply = ChatReply(
+        text=f"reply {trial}.{number}",
+        reasoning="so",
+        finish="stop",
+        usage=usage,
+        model=changes.pop("model", "served"),
+    )
+    return CallRecord(
+        trial=trial,
+        call=number,
+        digest=f"{trial}.{number}",
+        system=changes.pop("system", "be a mouse"),
+        asked="?",
+        reply=reply,
+        fault=fault,
+        cost=0.25,
+        seconds=1.5,
+        attempts=3,
+        malformed=2,
+    )
+
+
+def test_calls_are_read_back_by_subject_and_trial(log: RunLog) -> None:
+    plan, other = log.plans()
+    calls, written = log.calls, [told(0, 0), told(0, 1), told(1, 0, system="again")]
+    calls.write(plan, 1, *reversed(written))
+    calls.write(other, 0, told(0, 0, model="else"))
+    assert list(calls.of_life(plan, 1)) == written
+    assert list(calls.of_trial(plan, 1, 0)) == written[:2]
+    assert calls.find(plan, 1, 1, 0) == written[2]
+    assert calls.find(plan, 1, 1, 1) is None
+    assert [calls.count(plan, subject) for subject in (0, 1)] == [0, 3]
+    assert (calls.subjects(plan), calls.subjects(other)) == ([1], [0])
+    # The newest come first.
+    assert [(key, subject) for key, subject, _ in calls.latest(2)] == [
+        (other.key, 0),
+        (plan.key, 1),
+    ]
+    assert [one for _, _, one in calls.latest(9)][1:] == written
+    assert (calls.served_by(plan.model, 9), calls.served_by(other.model, 9)) == (
+        {"served"},
+        {"else"},
+    )
+    assert calls.served_by(plan.model, 0) == set()
+
+
+def test_replies_of_unfinished_subjects_are_to_be_repeated(log: RunLog) -> None:
+    plan, other = log.plans()
+    log.calls.write(plan, 0, told(0, 0), told(0, 1, fault="refused"))
+    log.calls.write(plan, 1, told(0, 0), told(0, 1))
+    assert (log.calls.to_repeat(plan), log.calls.to_repeat(other)) == (3, 0)
+    log.write_life(plan, 1, plan.trials)
+    assert log.calls.to_repeat(plan) == 1
+    assert log.calls.has_reply(plan.model)
+    log.calls.write(other, 0, told(0, 0, fault="refused"))
+    assert not log.calls.has_reply(other.model)
+
+
+def test_only_a_refused_call_is_replaced(log: RunLog) -> None:
+    plan = log.plans()[0]
+    log.calls.write(plan, 0, told(0, 0, fault="refused"), told(0, 1))
+    log.calls.write(plan, 0, told(0, 0))
+    assert [one.fault for one in log.calls.of_life(plan, 0)] == [None, None]
+    with pytest.raises(RunLogError):
+        log.calls.write(plan, 0, told(0, 1))
+
+
+def test_calls_are_added_up_by_cell(log: RunLog) -> None:
+    plan, other = log.plans()
+    log.calls.write(plan, 0, told(0, 0), told(0, 1, fault="refused", model="b"))
+    log.calls.write(plan, 1, told(0, 0, model=""))
+    log.calls.write(other, 0, told(0, 0))
+    log.write_trial(
+        dataclasses.replace(record(plan, 0, 0), tally={"calls": 2, "x": 1}), ()
+    )
+    log.write_trial(dataclasses.replace(record(plan, 1, 0), tally={"calls": 1}), ())
+    for text in ("first", "second"):
+        log.note("unread", text, plan)
+    three = CallTotals(
+        calls=3,
+        attempts=9,
+        prompt=300,
+        completion=60,
+        cached=90,
+        reasoning=12,
+        cost=0.75,
+        seconds=4.5,
+        written=15,
+        malformed=6,
+    )
+    assert log.calls.of_cell(plan) == CellCalls(
+        totals=three,
+        served_by=("b", "served"),
+        answered=2,
+        unread="first",
+        counts={"calls": 3, "x": 1},
+    )
+    found = log.calls.by_cell()
+    assert list(found) == [other.key, plan.key] or list(found) == [plan.key, other.key]
+    assert found[plan.key] == log.calls.of_cell(plan)
+    assert found[other.key].totals == told(0, 0).totals
+    assert log.calls.totals() == three + told(0, 0).totals
+
+
+def test_a_reply_is_read_as_it_is_stored(log: RunLog) -> None:
+    usual = ChatReply(text="F", reasoning="", model="m")
+    assert log.calls.as_recorded(usual) is usual
+    odd = ChatReply(
+        text="a\udcff", reasoning="b\udcff", model="c\udcff", finish="length"
+    )
+    stored = ChatReply(text="a?", reasoning="b?", model="c?", finish="length")
+    assert log.calls.as_recorded(odd) == stored
+
+
+def test_a_digest_covers_all_that_may_change_a_reply() -> None:
+    def form(**changes: Any) -> AnswerForm:
+        given: dict[str, Any] = {"schema": {"a": 1, "b": 2}}
+        return AnswerForm(name="act", description="how", **(given | changes))
+
+    usual = ChatRequest(
+        model="m",
+        messages=(Message("user", ("one", "two")),),
+        sampling=Sampling(temperature=0.5),
+        extra={"a": 1, "b": 2},
+        form=form(),
+    )
+    same = [
+        dataclasses.replace(usual, extra={"b": 2, "a": 1}, timeout=3.0),
+        dataclasses.replace(usual, form=form(schema={"b": 2, "a": 1})),
+        dataclasses.replace(usual, conversation="c"),
+    ]
+    assert {digest(one) for one in same} == {digest(usual)}
+    others: list[dict[str, Any]] = [
+        {"model": "n"},
+        {"messages": (Message("user", ("onetwo",)),)},
+        {"messages": (Message("assistant", ("one", "two")),)},
+        {"messages": (Message("user", ("one", b"two")),)},
+        {"sampling": Sampling(temperature=0.6)},
+        {"extra": {"a": 1}},
+        {"form": None},
+        {"form": form(schema={"a": 2, "b": 2})},
+        {"form": form(by_tool=False)},
+    ]
+    found = {digest(dataclasses.replace(usual, **one)) for one in others}
+    assert len(found | {digest(usual)}) == len(others) + 1
+    assert {len(one) for one in found} == {32}
+    assert readable(Message("user", ("see ", b"png", "!"))) == "see [picture]!"
