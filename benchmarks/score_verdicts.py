@@ -8,6 +8,8 @@ two models share the difficulty. Differences of graded scores are skewed: small 
 and rare total failures, whose mean is 0. The program prints JSON. For each design, it
 has the share of simulated evaluations with a wrong answer in any task (at most .05 is
 promised), and the share with the right answer if there is a difference of 10 points.
+For graded scores it also has the shares without the imagined pair (``only_seen``),
+whose promise holds only for differences that are symmetric about zero.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ DESIGNS = (
     (5, 40, 1, 0.0),
 )
 LIFT = 0.1
+#: Numbers of pairs with graded differences that are symmetric about their mean, and the
+#: standard deviation of the differences. The lift is ``LIFT / 2``.
+SYMMETRIC, SPREAD = (6, 10, 20, 40, 100), 0.08
 #: For each case: the number of pairs, the share of pairs that fail, and the loss in
 #: such a pair.
 SKEWED = tuple(
@@ -101,15 +106,32 @@ def simulate(
     return {name: round(count / runs, 4) for name, count in counts.items()}
 
 
-def skewed(pairs: int, share: float, loss: float, runs: int) -> float:
+def skewed(pairs: int, share: float, loss: float, runs: int) -> dict[str, float]:
     """Return how often an answer is given although the true mean difference is 0."""
-    random, wrong = np.random.default_rng(pairs), 0
-    for _ in range(runs):
-        gain = share * loss / (1 - share)
-        own = np.where(random.uniform(size=pairs) < share, -loss, gain).tolist()
-        extra = imagined_pair(own)
-        wrong += paired_p_value(own, seed=0, imagined=extra) < ALPHA
-    return round(wrong / runs, 4)
+    random, gain = np.random.default_rng(pairs), share * loss / (1 - share)
+    drawn = np.where(random.uniform(size=(runs, pairs)) < share, -loss, gain)
+    return {name: decided(drawn, only) for name, only in RULES.items()}
+
+
+def symmetric(pairs: int, lift: float, runs: int) -> dict[str, float]:
+    """Return how often an answer is given if differences are symmetric about
+    ``lift``.
+    """
+    drawn = np.random.default_rng(pairs).normal(lift, SPREAD, (runs, pairs))
+    return {name: decided(drawn, only) for name, only in RULES.items()}
+
+
+#: The rules for graded scores, and whether only the pairs seen decide.
+RULES = {"one imagined": False, "only seen": True}
+
+
+def decided(drawn: np.ndarray, only_seen: bool) -> float:
+    """Return the share of the rows of differences that get an answer."""
+    count = 0
+    for own in np.clip(drawn, -1, 1).tolist():
+        extra = 0.0 if only_seen else imagined_pair(own)
+        count += paired_p_value(own, seed=0, imagined=extra) < ALPHA
+    return round(count / len(drawn), 4)
 
 
 def valued(rate: float, count: int, spread: float, runs: int) -> dict[str, float]:
@@ -154,9 +176,14 @@ def main() -> None:
             "pairs": pairs,
             "failing": share,
             "loss": loss,
-            "wrong": skewed(pairs, share, loss, 5 * runs),
+            **skewed(pairs, share, loss, 5 * runs),
         }
         for pairs, share, loss in SKEWED
+    ]
+    graded = [
+        {"pairs": pairs, "lift": lift, **symmetric(pairs, lift, 5 * runs)}
+        for pairs in SYMMETRIC
+        for lift in (0.0, LIFT / 2)
     ]
     values = [
         {"value": v, "subjects": n, "sd": sd, **valued(v, n, sd, runs)}
@@ -165,7 +192,13 @@ def main() -> None:
     ]
     print(
         json.dumps(
-            {"runs": runs, "designs": found, "skewed": differences, "values": values},
+            {
+                "runs": runs,
+                "designs": found,
+                "skewed": differences,
+                "symmetric": graded,
+                "values": values,
+            },
             indent=1,
         )
     )

@@ -41,7 +41,7 @@ from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
-from cheesebench.statistics.question import animals_interval
+from cheesebench.statistics.question import animals_interval, too_few
 from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
@@ -173,6 +173,8 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
     )
 
 
+#: A run shows this many controls in its last line.
+MOST_CONTROLS = 3
 #: Height of the player in a notebook, in pixels, until the player reports its own.
 HEIGHT = 900
 #: Gives a player's frame the height that the page in it reports, because a notebook
@@ -283,10 +285,11 @@ class PlayedTrial:
 
     def _title(self) -> str:
         one, plan = self.record, self.plan
+        control = f" (control={plan.control})" if plan.control else ""
         # In a maze an ``error`` is a wrong choice, and nothing has broken down.
         ended = "wrong choice" if one.outcome == "error" else one.outcome
         return printable(
-            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {ended} "
+            f"{plan.model}{control} on {plan.label}: subject {one.subject}, trial {one.trial}, {ended} "
             f"after {one.steps} step{'' if one.steps == 1 else 's'}"
         )
 
@@ -472,7 +475,8 @@ class Run:
         trials from 1.
 
         ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed
-        only if the run has several.
+        only if the run has several. Without ``variant``, a plain cell goes before its
+        controls (``variant="control=memoryless"``), as its title says.
         """
         wanted = {
             "protocol": protocol,
@@ -520,22 +524,38 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        parts = [*self._gates(), *self._controls(), *self._broken()]
-        said = "; ".join(parts) or "no cell was run"
+        more = [*self._too_few(), *self._controls()]
+        parts = [*self._gates(), *(one.removesuffix(".") for one in more)]
+        said = "; ".join((*parts, *self._broken())) or "no cell was run"
         return printable(f"<Run {self.id}: {said}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook, and the next step if trials were lost."""
         shown = self._plugins.reporter("matrix").render(self.summary)
         lost = any(one.has_failed_trials for one in self.summary.cells)
-        below = [*self._controls(), *([self._next_step()] if lost else [])]
+        next_step = [self._next_step()] if lost else []
+        below = [*self._too_few(), *self._controls(), *next_step]
         return "\n".join([shown, *(f"{one}\n" for one in below)]) if below else shown
 
+    def _too_few(self) -> list[str]:
+        """Return which undecided cells could not PASS with so few subjects."""
+        cells = self.summary.cells
+        plans = (one.plan for one in cells if one.verdict == "INCONCLUSIVE")
+        said = too_few(one for one in plans if not one.control)
+        return [said] if said else []
+
     def _controls(self) -> list[str]:
-        """Return where the controls are, which the matrix does not show."""
-        names = dict.fromkeys(one.plan.control for one in self.summary.cells)
-        said = ", ".join(filter(None, names))
-        return [f"run.verdicts() has the controls, too ({said})"] if said else []
+        """Return what a few controls came to, which the matrix does not show, and where
+        all are.
+        """
+        found = [
+            f"{one.plain.plan.label} with control={one.control.plan.control} ({one.plain.plan.model}): {one.comparison.reason}"
+            for one in self.summary.controls
+        ]
+        if not found:
+            return []
+        shown = found if len(found) <= MOST_CONTROLS else [f"{len(found)} controls."]
+        return [*shown, "compare(run) tests controls; run.verdicts() has them, too"]
 
     def _broken(self) -> list[str]:
         """Return the cells that are an ERROR, or in which trials failed for technical
@@ -637,7 +657,8 @@ def _matching(plans: list[CellPlan], wanted: Mapping[str, str]) -> list[CellPlan
     for name, value in wanted.items():
         known = {str(getattr(plan, name)) for plan in candidates}
         if value not in known:
-            raise UnknownNameError(f"{name} in this run called", value, known)
+            named = known - {""}
+            raise UnknownNameError(f"{name} in this run called", value, named)
         candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
     return candidates
 
@@ -867,7 +888,7 @@ class _Work:
         return path
 
     def _wait(self, work: ModelRun, cells: Iterable[Cell]) -> None:
-        tally = Tally(work, [plan for plan, _ in cells])
+        tally = Tally(work, [plan for plan, _ in cells], work.recorded)
 
         def waiting(_: object) -> None:
             if self.stopped.is_set():

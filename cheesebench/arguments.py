@@ -30,6 +30,7 @@ _OF_COMMANDS = {
     },
     **{name: name for name in ("value", "width", "ask", "baselines")},
     "first-model": "models",
+    "only-seen": "only_seen",
     "format": "formats",
     "part": "parts",
     "protocol": "protocols",
@@ -67,7 +68,10 @@ def name_of(key: str) -> str:
     return _RENAMED.get(key, key)
 
 
-_FLAGS = {key for key, option in options.BY_KEY.items() if option.flag} | {"ask"}
+_FLAGS = {key for key, option in options.BY_KEY.items() if option.flag} | {
+    "ask",
+    "only_seen",
+}
 _ARGUMENTS = _OF_COMMANDS | {
     option.name: name_of(key) for key, option in options.BY_KEY.items()
 }
@@ -272,7 +276,7 @@ KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("subject", "trial", "trials", "seed", "processes", "dpi"), WHOLE),
     "subjects": WHOLE,
     **dict.fromkeys(("value", "icc", "effort", "width", "rate"), NUMBER),
-    **dict.fromkeys(("ask", "observations"), TRUTH),
+    **dict.fromkeys(("ask", "observations", "only_seen"), TRUTH),
     "runs": RUNS,
     "files": FILES,
     "limits": LIMITS,

@@ -81,6 +81,8 @@ class ModelRun:
         self._tell_at_once = tell_at_once or tell
         self._shared = shared
         self._existing = earlier.existing
+        #: Number of trials that a resumed run had in its log.
+        self.recorded = 0
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
@@ -160,6 +162,8 @@ class ModelRun:
             self._lock = claim(self._existing)
             self.log = log = RunLog.open(self._existing)
             log.verify()
+            lives = log.trial_counts().values()
+            self.recorded = sum(run for one in lives for run, _ in one.values())
             return log
         self.log = log = RunLog.create(
             self.settings.results,

@@ -63,8 +63,14 @@ class Standing:
 class Tally:
     """Counts the verdicts of cells as they are decided. Each cell is judged once."""
 
-    def __init__(self, run: ModelRun, plans: Sequence[CellPlan]) -> None:
+    def __init__(
+        self, run: ModelRun, plans: Sequence[CellPlan], recorded: int = 0
+    ) -> None:
+        """``recorded`` is the number of trials that a resumed run had. Until so many
+        are done, unfinished subjects are replayed.
+        """
         self._run = run
+        self._recorded = recorded
         self._waiting = list(plans)
         self.cells = len(self._waiting)
         self._verdicts: Counter[Verdict] = Counter()
@@ -148,7 +154,9 @@ class Tally:
         parts = [now.verdicts_text, self.unreadable, now.dollars_text]
         if now.decided < now.cells:
             left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
-            parts.append(f"{percent(round(now.share, 2))}{left}")
+            replays = now.trials < self._recorded
+            share = percent(round(now.share, 2))
+            parts.append(f"{'replaying, ' if replays else ''}{share}{left}")
         return "; ".join(filter(None, parts))
 
 

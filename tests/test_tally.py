@@ -107,6 +107,15 @@ def test_cells_are_counted_as_they_are_decided(clock: list[float]) -> None:
     assert (tally.poll().share, tally.poll().trials) == (1.0, 600)
 
 
+def test_a_resumed_run_says_that_it_replays(clock: list[float]) -> None:
+    one = plan("a")
+    run: Any = Run(at={one: progress(40, 200)})
+    tally = Tally(run, [one], recorded=50)
+    assert tally.line() == "0 of 1 cells; replaying, 20 %"
+    run.at[one] = progress(50, 200)
+    assert tally.line(fresh=True) == "0 of 1 cells; 25 %"
+
+
 def test_trials_of_earlier_sessions_count_for_no_pace(clock: list[float]) -> None:
     one = plan("a")
     run: Any = Run(at={one: progress(100, 200, 100)})

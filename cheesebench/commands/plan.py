@@ -122,7 +122,7 @@ def _text(found: Forecast, budget: str) -> str:
     if claiming:
         parts += [
             _outlooks(claiming),
-            *map(_filled, _more_subjects(claiming)),
+            *map(_filled, (*told.limits(found), *_more_subjects(claiming))),
             *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
             _filled(_NUMBERS + told.assumed(claiming)),

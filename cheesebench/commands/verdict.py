@@ -73,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the model of run B, if it has several; without B, a second model of run A",
     )
+    parser.add_argument(
+        "--only-seen",
+        action="store_true",
+        help="imagine no pair that fails totally: for graded scores where that cannot happen",
+    )
     add_option(parser, "results")
     add_json(parser)
     add_output(parser)
@@ -87,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
         cluster=options.cluster,
         limits=tuple(options.range),
         models=(options.first_model, options.second_model),
+        only_seen=options.only_seen,
         results=options.results,
     )
     text = (

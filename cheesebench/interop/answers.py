@@ -24,6 +24,9 @@ class TaskVerdict:
       trials could have given; against a value or the animals it is 1 / evidence.
       ``adjusted_p`` (column ``p_holm``): the same for two models after Holm's
       correction over tasks, which decides; otherwise None.
+    * ``seen_p`` and ``seen_interval`` (columns ``p_seen``, ``seen_low``,
+      ``seen_high``): ``adjusted_p`` and ``interval`` without the imagined pair; None if
+      no pair is imagined.
     * ``detectable``: the difference of two models that this number of pairs would
       detect with a power of 80 %; None if it cannot be estimated, and for runs, a value
       or the animals.
@@ -43,6 +46,8 @@ class TaskVerdict:
     p_value: float | None = None
     adjusted_p: float | None = None
     detectable: float | None = None
+    seen_p: float | None = None
+    seen_interval: tuple[float, float] | None = None
     model: str | None = None
     other_model: str | None = None
     protocol: str | None = None

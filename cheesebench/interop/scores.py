@@ -342,9 +342,16 @@ class Numbers(dict[object, float]):
                 f"{where}: the score {error.args[0]:g} is not between {ends}. Give --range."
             ) from None
         except (TypeError, ValueError):
-            raise OptionError(
-                f"{where}: the score {quoted(repr(value), 60)} is not a number. Give a number."
-            ) from None
+            said = f"{where}: the score {quoted(repr(value), 60)} is not a number."
+            remedy = "Give a number."
+            if isinstance(value, float):
+                said = f"{where}: the score {value:g} is not finite."
+                remedy = (
+                    "Give a finite number, or leave it empty (nan) if it is missing."
+                )
+            elif isinstance(value, Mapping):
+                remedy = "Make a data frame of the list: pandas.DataFrame(LIST)."
+            raise OptionError(f"{said} {remedy}") from None
 
 
 def _number(value: object) -> float:
@@ -564,10 +571,8 @@ def _is_meant(column: str, name: str) -> bool:
     )
 
 
-#: Ends of errors, by column: ``_HINTS`` if a data frame lacks the column, and
-#: ``_OR_TWO`` if the column has several values.
-_HINTS = {"score": " Say which column has the scores: --score NAME."}
-_OR_TWO = {"model": ("Or name two: --first-model and --second-model.",)}
+#: What a data frame can have instead of a column, and of one value in it.
+_OR_ONE = {"model": "Or name it: models=({!r}, None)."}
 
 
 def _is_apart(column: str) -> bool:
@@ -600,8 +605,8 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
         _check_column(columns, name, is_needed=True)
         values = dict.fromkeys(_without_na(frame[name]))
         if len(values) > 1:
-            said = (*_several(name, values), *_OR_TWO.get(name, ()))
-            raise OptionError(" ".join(said))
+            own = _OR_ONE.get(name, "").format(next(iter(values)))
+            raise OptionError(" ".join((*_several(name, values), own)).rstrip())
     names["model"] = "model"
     return {held: frame[name] for held, name in names.items() if name in columns}
 
@@ -621,10 +626,25 @@ def _check_column(
         verb, known = ("Rename", meant[:1])
         if is_given:
             verb, known = "Give", difflib.get_close_matches(name, columns, 1)
-        hint = "".join(f" {verb} {one!a}." for one in known) or _HINTS.get(name, "")
+        hint = "".join(f" {verb} {one!a}." for one in known)
+        hint = hint or _which_scores(name, columns)
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )
+
+
+def _which_scores(name: str, columns: Sequence[str]) -> str:
+    """Return the remedy for a data frame without a column 'score'."""
+    if name != "score":
+        return ""
+    keys = [one for one in columns if one in ("task", "subject", "item")]
+    own = [one for one in columns if one not in keys]
+    said = " Say which column has the scores: --score NAME."
+    if len(own) < 2 or "model" in own:
+        return said
+    frame = f"frame.set_index({keys!r})" if keys else "frame"
+    one, other = (f"{frame}[{name!r}]" for name in own[-2:])
+    return f"{said} To compare two columns, give them: verdict({one}, {other})."
 
 
 def _without_na(column: Any) -> list[Any]:

@@ -11,9 +11,10 @@ must reach 20 to 1 for a single task, and more in proportion to the number of ta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,7 +58,7 @@ class ScoreVerdict(tables.Tabular):
 
     optional = frozenset(
         {"model", "other_model", "protocol", "low", "high", "p_holm"}
-        | {"difference_low", "difference_high"}
+        | {"difference_low", "difference_high", "p_seen", "seen_low", "seen_high"}
     )
     tasks: tuple[answers.TaskVerdict, ...]
     notes: tuple[str, ...] = ()
@@ -81,6 +82,9 @@ class ScoreVerdict(tables.Tabular):
         * ``p_value``: for two models, the p value of the task alone, the largest that
           missing scores or trials could have given; otherwise 1 / evidence. ``p_holm``:
           the same after Holm's correction over tasks, which decides between two models.
+        * ``p_seen``, and ``seen_low`` to ``seen_high``: ``p_holm`` and the interval
+          without the imagined pair, NA where none is imagined. They decide with
+          ``only_seen``.
         """
         return [_row(one) for one in self.tasks]
 
@@ -117,7 +121,7 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         (low, high), (least, most) = (None, None), interval
     elif one.protocol is None and one.interval and one.against is not None:
         least, most = one.interval[0] - one.against, one.interval[1] - one.against
-    known = one.rate is not None and one.against is not None
+    seen_low, seen_high = one.seen_interval or (None, None)
     return {
         "task": one.task,
         "model": one.model,
@@ -129,13 +133,21 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         "low": low,
         "high": high,
         "reference": one.against,
-        "difference": (one.rate or 0.0) - (one.against or 0.0) if known else None,
+        "difference": _gap(one),
         "difference_low": least,
         "difference_high": most,
         "p_value": one.p_value,
         "p_holm": one.adjusted_p,
+        "p_seen": one.seen_p,
+        "seen_low": seen_low,
+        "seen_high": seen_high,
         "reason": one.reason,
     }
+
+
+def _gap(one: answers.TaskVerdict) -> float | None:
+    known = one.rate is not None and one.against is not None
+    return (one.rate or 0.0) - (one.against or 0.0) if known else None
 
 
 @arguments.checked(
@@ -150,18 +162,22 @@ def verdict(
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
     models: tuple[str | None, str | None] = (None, None),
+    only_seen: bool = False,
     results: str | PathLike[str] = "results",
 ) -> ScoreVerdict:
     """Return whether ``first`` is better or worse than ``second``, or than ``value``.
     ``first`` and ``second`` may be runs of CheeseBench, or logs of other evaluations.
 
     Without ``second`` and ``value``, runs and the subjects of ``inspect eval
-    cheesebench/...`` are judged against their animals.
+    cheesebench/...`` are judged against their animals. Every two models of a data frame
+    with a column ``model`` are compared, with Holm's correction over all of these
+    comparisons and tasks.
 
-    Two models with graded scores (not only 0 and 1) are compared with one imagined pair
-    more, a total loss for the model that is ahead, because many small gains may hide a
-    rare total failure. The reason has the p value without it. Two runs are compared
-    without such a pair, as ``compare`` does.
+    Where differences of pairs are not all -1, 0 or 1 (graded scores, several items or
+    repeats of a subject), one pair more is imagined, a total loss for the model that is
+    ahead, because many small gains may hide a rare total failure. ``p_seen``,
+    ``seen_low`` and ``seen_high`` are without it, and decide with ``only_seen``. Two
+    runs are always compared without such a pair, as ``compare`` does.
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
@@ -169,8 +185,8 @@ def verdict(
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
             a directory or a file). Also a data frame with these columns (without item,
             each row is an item; without subject, each item is a subject), or a list of
-            scores, one for each subject. Several values in a column ``model`` of a data
-            frame are refused without ``models``.
+            scores, one for each subject. With ``value``, the column ``model`` may have
+            one value only.
         second: Another of these, with the same items. Rows without subject and item are
             paired by position: there must be equally many, and two objects of pandas
             must have the same index.
@@ -181,6 +197,9 @@ def verdict(
         limits: The lowest and the highest score that an item can have.
         models: The models to compare, where runs, or a data frame with a column
             ``model``, have several.
+        only_seen: Imagine no pair. That is right where a total failure of one model
+            alone cannot happen, or is known to be as rare as it is in these pairs; a
+            rare one that they do not show would make the answer wrong.
         results: The directory in which runs are found by their ids.
 
     Raise CheeseBenchError for scores or runs that cannot be read or paired. The message
@@ -202,13 +221,13 @@ def verdict(
 
     read = partial(read_scores, score=score, cluster=cluster, limits=limits)
     units = _Units(low, high)
-    if second is not None:
-        one = read(first, name="the first scores")
-        other = read(second, name="the second scores")
-        _check_rows((one, first), (other, second))
-        found = _compared(one, other, units)
-        notes = [] if one.keys else [*_unread_keys(first, second, score)]
-        return replace(found, notes=(*found.notes, *notes))
+    pairs = [*_sides(first, second, value)]
+    if pairs:
+        return _of_pairs(pairs, read, _Asked(units, only_seen, score))
+    if only_seen:
+        raise OptionError(
+            "--only-seen is about two models, and there is only one. Remove it."
+        )
     if value is None:
         return _own(read(first))
     if not low < value < high:
@@ -244,6 +263,16 @@ def _of_models(
         for frame, model in zip(frames, models, strict=False)
     ]
     return rows[0], rows[1] if len(rows) > 1 else None, (None, None)
+
+
+def _sides(first: Any, second: Any, value: float | None) -> Iterator[tuple[Any, Any]]:
+    """Yield the scores to compare: two, or those of every two models of a frame."""
+    if second is not None:
+        yield first, second
+    elif value is None and _has_models(first):
+        names = dict.fromkeys(map(str, first["model"]))
+        rows = [_rows_of_model(first, name) for name in names]
+        yield from combinations(rows, 2)
 
 
 def _has_models(frame: Any) -> bool:
@@ -308,32 +337,57 @@ class _Units(NamedTuple):
         return " %" if self.is_share else ""
 
 
-def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
-    _check_keys(first, second)
+class _Asked(NamedTuple):
+    """How two models are compared, and the name of the score, if it was given."""
+
+    units: _Units
+    only_seen: bool
+    score: str | None
+
+
+def _of_pairs(
+    pairs: Sequence[tuple[Any, Any]], read: Callable[..., Scores], asked: _Asked
+) -> ScoreVerdict:
+    """Compare both scores of each pair. Holm's correction is over all pairs and their
+    tasks.
+    """
+    found, notes = list[_Pairs](), list[str]()
+    for first, second in pairs:
+        one = read(first, name="the first scores")
+        other = read(second, name="the second scores")
+        _check_rows((one, first), (other, second))
+        _check_keys(one, other)
+        found += _tasks(one, other, is_one=len(pairs) == 1)
+        notes += _notes(one, other)
+        notes += [] if one.keys else [*_unread_keys(first, second, asked.score)]
+    whole, seen = (
+        holm([1.0 if one.p_worst is None else one.p_worst for one in tests])
+        for tests in zip(*((one.whole, one.seen) for one in found), strict=True)
+    )
+    tests = plural(len(found), "task" if len(pairs) == 1 else "comparison")
+    return ScoreVerdict(
+        tasks=tuple(
+            one.answered(p, p_seen, len(found), tests, asked)
+            for one, p, p_seen in zip(found, whole, seen, strict=True)
+        ),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _tasks(first: Scores, second: Scores, *, is_one: bool) -> Iterator[_Pairs]:
+    """Yield the comparison on each task that both models have. The names of the models
+    are part of its name unless ``is_one`` says that there are no others.
+    """
     shared = [name for name in first.tasks if name in second.tasks]
     if not shared:
         raise OptionError(
             f"{first.path} has the tasks {_listed(first.tasks)}, {second.path} has {_listed(second.tasks)}: none is in "
             "both. Give logs of the same task."
         )
-    pairs = [_paired(name, first, second) for name in shared]
-    adjusted, of_seen = (
-        holm([1.0 if p is None else p for p in values])
-        for values in zip(
-            *((one.found.p_worst, one.p_seen) for one in pairs), strict=True
-        )
-    )
-    return ScoreVerdict(
-        tasks=tuple(
-            replace(
-                one.answered(p, p_seen, len(shared), units),
-                model=first.model_of(one.task),
-                other_model=second.model_of(one.task),
-            )
-            for one, p, p_seen in zip(pairs, adjusted, of_seen, strict=True)
-        ),
-        notes=tuple(dict.fromkeys(_notes(first, second))),
-    )
+    for name in shared:
+        models = first.model_of(name), second.model_of(name)
+        who = "" if is_one else f" ({models[0]} against {models[1]})"
+        yield replace(_paired(name, first, second), task=f"{name}{who}", models=models)
 
 
 def _check_keys(first: Scores, second: Scores) -> None:
@@ -468,73 +522,105 @@ class _Pairs:
     rates: tuple[float, float]
     differences: Floats
     imagined: float
-    found: PairedComparison
-    p_seen: float | None
-    """The largest p value without the imagined pair."""
+    whole: PairedComparison
+    """With the imagined pair, if there is one."""
+    seen: PairedComparison
+    """Without the imagined pair."""
+    models: tuple[str | None, str | None] = (None, None)
 
     def answered(
-        self, p: float, p_seen: float, tasks: int, units: _Units
+        self, p_whole: float, p_seen: float, tests: int, counted: str, asked: _Asked
     ) -> answers.TaskVerdict:
-        """Return the answer. Both p values include Holm's correction."""
-        found, own = self.found, self.differences
-        rate, against = self.rates
+        """Return the answer; the p values are those after Holm's correction over
+        ``tests``, which are ``counted`` in words.
+        """
+        units, (rate, against) = asked.units, self.rates
+        found, p = (self.whole, p_whole)
+        if asked.only_seen:
+            found, p = self.seen, p_seen
         answer = found.answer if p < ALPHA else "undecided"
-        limits = found.interval and (
-            units.gap(found.interval[0]),
-            units.gap(found.interval[1]),
-        )
-        between = (
-            ", 95 % {} to {}".format(*map(units.gap_said, found.interval))
-            if found.interval
-            else ""
-        )
+        limits = _in_units(found.interval, units)
         gap = units.gap_said(rate - against) + " points" * units.is_share
         reason = (
-            f"{units.said(rate)}{units.of} against {units.said(against)}{units.of}, {gap}{between}; "
-            f"p = {number(p)} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
+            f"{units.said(rate)}{units.of} against {units.said(against)}{units.of}, {gap}"
+            f"{_between(found.interval, units)}; p = {number(p)} ({counted}, Holm), "
+            f"{plural(len(self.differences), 'pair')}."
         )
         if self.imagined:
-            reason += (
-                " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "
-                f"rare total failure; without it, p = {number(p_seen)}."
-            )
-        seen = self._detectable(tasks)
+            reason += self._other(p_whole, p_seen, asked)
+        extra = 0.0 if asked.only_seen else self.imagined
+        least = self._detectable(tests, extra)
         if answer == "undecided":
-            reason += self._open(seen, tasks, units)
+            reason += self._open(least, tests, found, units)
         elif limits and limits[0] <= 0 <= limits[1]:
             reason += " The interval has another rule than the answer (a t interval of the mean), so it may contain 0."
         return answers.TaskVerdict(
-            task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
+            task=self.task, answer=answer, reason=reason, subjects=len(self.differences), rate=units.value(rate),
             against=units.value(against), interval=limits, of_difference=True, p_value=found.p_worst,
-            adjusted_p=p, detectable=None if seen is None else units.gap(seen),
+            adjusted_p=p, detectable=None if least is None else units.gap(least),
+            **self._without(p_seen, units),
+            model=self.models[0], other_model=self.models[1],
         )  # fmt: skip
 
-    def _open(self, seen: float | None, tasks: int, units: _Units) -> str:
-        """Return sentences on what would decide. ``seen`` is the difference that these
-        pairs detect (None: unknown).
-        """
-        said = f" This many pairs detect a difference of {units.gap_said(seen or 0.0, signed=False)} in 4 of 5 cases."
-        if seen is None:
-            said = f" At least {_fewest(tasks)} pairs must differ to show a difference."
-        if self.found.p_value is not None and self.found.p_value < ALPHA:
-            said += " Missing scores, or the number of tasks, leave the answer open."
+    def _without(self, p_seen: float, units: _Units) -> dict[str, Any]:
+        """Return what a verdict says without the imagined pair, if there is one."""
+        if not self.imagined:
+            return {}
+        return {
+            "seen_p": p_seen,
+            "seen_interval": _in_units(self.seen.interval, units),
+        }
+
+    def _other(self, p_whole: float, p_seen: float, asked: _Asked) -> str:
+        """Return the sentence on the imagined pair."""
+        if asked.only_seen:
+            return (
+                " Only the pairs seen decide; with one more, a total loss for the model that is ahead, "
+                f"p = {number(p_whole)}."
+            )
+        return (
+            " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "
+            f"rare total failure; without it (only seen), p = {number(p_seen)}{_between(self.seen.interval, asked.units)}."
+        )
+
+    def _open(
+        self, least: float | None, tests: int, found: PairedComparison, units: _Units
+    ) -> str:
+        """Return sentences on what would decide. These pairs detect ``least``."""
+        said = f" This many pairs detect a difference of {units.gap_said(least or 0.0, signed=False)} in 4 of 5 cases."
+        if least is None:
+            said = f" At least {_fewest(tests)} pairs must differ to show a difference."
+        if found.p_value is not None and found.p_value < ALPHA:
+            said += " Missing scores, or the number of tests, leave the answer open."
         return said
 
-    def _detectable(self, tasks: int) -> float | None:
+    def _detectable(self, tests: int, imagined: float) -> float | None:
         """Return the difference that these pairs detect. Return None if there are too
         few pairs, or no pair differs, because it cannot be estimated then.
         """
         count = len(self.differences)
-        if count < _fewest(tasks) or not self.differences.any():
+        if count < _fewest(tests) or not self.differences.any():
             return None
-        spread = (self.differences.var(ddof=1) * count + self.imagined) ** 0.5
-        wanted = quantile(ALPHA / 2 / tasks, None) + quantile(1 - POWER, None)
-        return float(min(1.0, (wanted * spread + self.imagined) / count))
+        spread = (self.differences.var(ddof=1) * count + imagined) ** 0.5
+        wanted = quantile(ALPHA / 2 / tests, None) + quantile(1 - POWER, None)
+        return float(min(1.0, (wanted * spread + imagined) / count))
 
 
-def _fewest(tasks: int) -> int:
+def _in_units(
+    interval: tuple[float, float] | None, units: _Units
+) -> tuple[float, float] | None:
+    return interval and (units.gap(interval[0]), units.gap(interval[1]))
+
+
+def _between(interval: tuple[float, float] | None, units: _Units) -> str:
+    if interval is None:
+        return ""
+    return ", 95 % {} to {}".format(*map(units.gap_said, interval))
+
+
+def _fewest(tests: int) -> int:
     """Return the number of pairs from which sign flips can show a difference."""
-    return next(n for n in range(1, 100) if 2 * 0.5**n * tasks < ALPHA)
+    return next(n for n in range(1, 100) if 2 * 0.5**n * tests < ALPHA)
 
 
 def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
@@ -564,22 +650,19 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
         possible += [a.high - b.low, a.low - b.high]
     lists = [one.tolist() for one in possible]
     imagined = max(map(imagined_pair, lists))
-    found = compare_differences(lists, seed=0, imagined=imagined)
     return _Pairs(
         task,
         (float(a.plain[measured].mean()), float(b.plain[measured].mean())),
         plain,
         imagined,
-        replace(found, interval=_widest(lists, imagined)),
-        _p_seen(found, lists, imagined),
+        _tested(lists, imagined),
+        _tested(lists, 0.0),
     )
 
 
-def _p_seen(
-    found: PairedComparison, lists: Sequence[Sequence[float]], imagined: float
-) -> float | None:
-    """Return the largest p value of the lists without the imagined pair."""
-    return (compare_differences(lists, seed=0) if imagined else found).p_worst
+def _tested(lists: Sequence[Sequence[float]], imagined: float) -> PairedComparison:
+    found = compare_differences(lists, seed=0, imagined=imagined)
+    return replace(found, interval=_widest(lists, imagined))
 
 
 def _widest(
@@ -626,7 +709,7 @@ def _told(scores: Scores) -> Iterator[str]:
             )
         if missing := items.missing:
             yield (
-                f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
+                f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty or nan): counted "
                 "once as the lowest and once as the highest score."
             )
         _, known, absent = items.sums()

@@ -267,7 +267,7 @@ class Forecast(tables.Tabular):
         free = "No calls are made, so the run is free."
         sources = told.sources(self) if asks else [free]
         how = [told.HOW + told.assumed(claiming)] if claiming else []
-        return tuple(map(arguments.in_python, [*sources, *how]))
+        return tuple(map(arguments.in_python, [*told.limits(self), *sources, *how]))
 
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each cell and player and, with several cells, a row of each

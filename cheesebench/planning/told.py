@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cheesebench.amounts import percent, rounded
+from cheesebench.statistics.question import too_few
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
         f"{whole if most else f'{prompt}. It exceeds'} the context of {plan.model}, {context:,} tokens. Use a smaller "
         "--history, another view or fewer --reply-tokens, or start the server with a larger context."
     )
+
+
+def limits(found: Forecast) -> Iterator[str]:
+    """Yield what these numbers of subjects cannot show."""
+    claiming = [cell for cell in found.cells if cell.trials]
+    if said := too_few(cell.plan for cell in claiming):
+        yield said
 
 
 def sources(found: Forecast) -> Iterator[str]:

@@ -176,7 +176,7 @@ class Cells:
         if not run.is_worker:
             assert run.log is not None
             refusals.announce(run.config, run.log.directory)
-            run.tally = Tally(run, [plan for plan, _ in cells])
+            run.tally = Tally(run, [plan for plan, _ in cells], run.recorded)
             driver.start()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

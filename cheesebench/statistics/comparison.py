@@ -16,7 +16,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count, islice, product, repeat
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    runtime_checkable,
+)
 
 from cheesebench import tables
 from cheesebench.amounts import number, per_hundred, percent, points, signed
@@ -847,7 +854,8 @@ def compare_runs(
     what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
     Without ``second``, every two models of the run are compared (or only the two
-    ``models``), and Holm's correction is over all of these comparisons.
+    ``models``), and Holm's correction is over all of these comparisons. A single model
+    is compared with each of its controls.
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or judged trials
@@ -887,22 +895,41 @@ def _own_pairs(
     run: CountedRun, models: tuple[str | None, str | None], protocols: Sequence[str]
 ) -> list[Cells]:
     """Return the pairs of cells of every two models of a run, or of the two
-    ``models``.
+    ``models``. One model is paired with its controls.
     """
-    chosen, pairs = _choose(run, None, protocols), list[Cells]()
+    chosen = _choose(run, None, protocols)
     for model in models:
         _choose(run, model, ())
     named = list(dict.fromkeys(one for one in models if one)) or run.models
-    if len(named) < 2:
+    pairs = list(_every_two(chosen, named))
+    if len(named) == 1:
+        pairs = list(_with_controls(_choose(chosen, named[0], ())))
+    if len(named) < 2 and not pairs:
         raise ComparisonError(
             f"{run.name} is compared with no other run, and of its models ({', '.join(run.models) or 'none'}) two are "
-            f"needed, not {len(named)}. Give a second run, or two models."
+            f"needed, not {len(named)}, or one with a control. Give a second run, or two models."
         )
-    for one, other in combinations(named, 2):
-        mine, theirs = _places(chosen, one), _places(chosen, other)
-        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
     _check(run, run, pairs)
     return pairs
+
+
+def _every_two(run: CountedRun, models: Sequence[str]) -> Iterator[Cells]:
+    for one, other in combinations(models, 2):
+        mine, theirs = _places(run, one), _places(run, other)
+        yield from ((mine[at], theirs[at]) for at in mine if at in theirs)
+
+
+def _with_controls(run: CountedRun) -> Iterator[Cells]:
+    """Yield each plain cell with each of its controls, whose model has the name of the
+    control, too.
+    """
+    plain = {(one.protocol, one.view, one.variant): one for one in run.cells}
+    for cell in run.cells:
+        twin, is_control, control = f",{cell.variant}".partition(",control=")
+        if is_control:
+            name = f"{cell.model} (control={control})"
+            if own := plain.get((cell.protocol, cell.view, twin[1:])):
+                yield own, replace(cell, model=name)
 
 
 def match_runs(
@@ -1027,6 +1054,25 @@ def _check(
         )
 
 
+class _Tests(NamedTuple):
+    """The tests over which Holm's correction is."""
+
+    number: int
+    kind: str
+
+    @property
+    def least(self) -> int:
+        """Smallest number of pairs with which all of these tests can be decided."""
+        return next(n for n in count(1) if 2 * 0.5**n * self.number < ALPHA)
+
+    def only_alone(self, answer: Answer, pairs: int) -> str:
+        """Return the reason for an answer that does not hold after the correction."""
+        said = f"Alone it would be {answer}, but not after correcting for {plural(self.number, self.kind)}"
+        if pairs >= self.least:
+            return f"{said}."
+        return f"{said}, which takes at least {self.least} pairs, not {pairs}."
+
+
 @dataclass(frozen=True, slots=True)
 class _Tested:
     """The tests of the cells of two models."""
@@ -1036,7 +1082,7 @@ class _Tested:
     found: Sequence[PairedComparison]
 
     def model(
-        self, adjusted: Sequence[float], tests: str, seed: int
+        self, adjusted: Sequence[float], tests: _Tests, seed: int
     ) -> ModelComparison:
         """Return the comparison, given the corrected p values of its cells."""
         first, second = self.cells[0]
@@ -1071,7 +1117,7 @@ def _each(
     """Compare pairs of models. Holm's correction is over the cells of each pair."""
     tested = [_tested(cells, seed, runs) for cells in groups]
     return tuple(
-        one.model(_adjusted(one.found), plural(len(one.found), "protocol"), seed)
+        one.model(_adjusted(one.found), _Tests(len(one.found), "protocol"), seed)
         for one in tested
     )
 
@@ -1084,19 +1130,20 @@ def _family(
     """
     tested = [_tested(cells, seed, (name, name)) for cells in groups]
     every = [found for one in tested for found in one.found]
-    tests, adjusted = plural(len(every), "comparison"), iter(_adjusted(every))
+    tests, adjusted = _Tests(len(every), "comparison"), iter(_adjusted(every))
     models = [
         one.model(list(islice(adjusted, len(one.found))), tests, seed) for one in tested
     ]
     whole = _adjusted([one.overall for one in models])
-    return tuple(map(_with_corrected, models, whole, repeat(len(models))))
+    pairs = _Tests(len(models), "comparison")
+    return tuple(map(_with_corrected, models, whole, repeat(pairs)))
 
 
-def _with_corrected(model: ModelComparison, p: float, pairs: int) -> ModelComparison:
+def _with_corrected(model: ModelComparison, p: float, tests: _Tests) -> ModelComparison:
     """Return the comparison with an overall answer that is corrected for the pairs."""
     overall = model.overall
     if overall.answer != "undecided" and p >= ALPHA:
-        alone = _only_alone(overall.answer, plural(pairs, "comparison"))
+        alone = tests.only_alone(overall.answer, overall.pairs)
         overall = replace(overall, answer="undecided", reason=alone)
     known = None if overall.p_worst is None else p
     return replace(model, overall=overall, adjusted_p=known)
@@ -1104,10 +1151,6 @@ def _with_corrected(model: ModelComparison, p: float, pairs: int) -> ModelCompar
 
 def _adjusted(comparisons: Sequence[PairedComparison]) -> list[float]:
     return holm([1.0 if one.p_worst is None else one.p_worst for one in comparisons])
-
-
-def _only_alone(answer: Answer, tests: str) -> str:
-    return f"Alone it would be {answer}, but not after correcting for {tests}."
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
@@ -1127,14 +1170,14 @@ def _cell(
     b: CellCounts,
     paired: PairedComparison,
     adjusted: float,
-    tests: str,
+    tests: _Tests,
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
     first, second = _mean_rates((a.compared, b.compared), b.scale)
     answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
     alone = ""
     if answer != "undecided" and adjusted >= ALPHA:
-        alone, answer = _only_alone(answer, tests), "undecided"
+        alone, answer = tests.only_alone(answer, paired.pairs), "undecided"
     kept = _evidence(b, pairs) if answer == "undecided" and paired.pairs else None
     if kept is not None and kept >= GOAL:
         answer = "no loss"

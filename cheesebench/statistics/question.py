@@ -7,6 +7,7 @@ range (``Scale``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -219,6 +220,10 @@ def _is_group(reference: records.ReferenceValue) -> bool:
     )
 
 
+#: ``Question.fewest`` tries this many subjects.
+MOST_TRIED = 120
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """PASS if model - reference is above ``passes``, FAIL if it is below ``fails``.
@@ -269,6 +274,17 @@ class Question:
             winning.append((1 - best, 1 - self._bar(best, -self.passes, PASS_TAIL, -1)))
             losing.append((worst, self._bar(worst, -self.fails, FAIL_TAIL, 1)))
         return winning, losing
+
+    def fewest(self, goal: float) -> int | None:
+        """Return the smallest number of subjects that can PASS: if every trial
+        succeeds. Return None if more than ``MOST_TRIED`` are needed, and with
+        ``alike``, where the best result is not known.
+        """
+        import numpy as np
+
+        perfect = np.ones(MOST_TRIED)
+        found = self.play(perfect, perfect, goal=goal)
+        return int(found.decided) if found.passed and not self.alike else None
 
     def open_zones(self) -> tuple[tuple[float, float], ...]:
         """Return the ranges of the mean in which no number of subjects gives a verdict,
@@ -339,3 +355,23 @@ def question_of(plan: records.CellPlan) -> Question | None:
     margin = plan.margin / abs(scale.unit)
     alike = plan.measured is not None and plan.measured.better == "alike"
     return Question(scale.scores(plan.reference), -margin, -margin, alike)
+
+
+def too_few(plans: Iterable[records.CellPlan]) -> str:
+    """Return a sentence on the cells that are planned with so few subjects that no
+    result of theirs is a PASS, or "".
+    """
+    found: dict[int, dict[str, int]] = {}
+    for plan in plans:
+        question = question_of(plan)
+        least = question and question.fewest(plan.goal)
+        if least and least > plan.subjects:
+            found.setdefault(plan.subjects, {})[plan.label] = least
+    return " ".join(
+        f"No result of {subjects} subject{'s' * (subjects != 1)} can PASS on {_needs(own)}."
+        for subjects, own in found.items()
+    )
+
+
+def _needs(least: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} (at least {number})" for name, number in least.items())

@@ -535,9 +535,47 @@ def test_the_rows_of_a_control_can_be_told_from_the_plain_ones(tmp_path: Path) -
     variants = ["", "control=memoryless"]
     assert [*found.summary.frame()["variant"]] == variants
     assert "control=memoryless" in repr(found.summary)
-    said = "run.verdicts() has the controls, too (memoryless)"
+    said = "t_maze with control=memoryless (random): Plain less control"
     assert said in repr(found)
     assert said in found._repr_markdown_()
+    played = found.trial("t_maze", variant="control=memoryless")
+    assert repr(played).startswith("<random (control=memoryless) on t_maze: subject 0")
+    assert repr(found.trial("t_maze")).startswith("<random on t_maze: subject 0")
+    with pytest.raises(cheesebench.UnknownNameError, match="Known: control=memoryless"):
+        found.trial("t_maze", variant="memoryless")
+
+
+def test_too_few_subjects_for_a_pass_are_told(tmp_path: Path) -> None:
+    said = "No result of 6 subjects can PASS on t_maze (at least 11)"
+    asked = ["t_maze", "radial_arm_maze"]
+    run = cheesebench.run("place-learner", asked, subjects=6, seed=1, results=tmp_path)
+    assert said in repr(run)
+    assert f"{said}." in run._repr_markdown_()
+    assert f"{said}." in cheesebench.plan("place-learner", asked, subjects=6).told
+    assert "No result" not in str(cheesebench.plan("random", "t_maze", subjects=11))
+    [row, _] = run.verdicts().to_dict("records")
+    assert (row["verdict"], row["rate"]) == ("INCONCLUSIVE", 1.0)
+
+
+def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
+    run = cheesebench.run(
+        "place-learner",
+        "t_maze",
+        control="memoryless",
+        subjects=6,
+        seed=1,
+        results=tmp_path,
+    )
+    found = cheesebench.compare(run)
+    rows = found.rows()
+    assert [row["protocol"] for row in rows] == ["t_maze", "all"]
+    assert {(row["model"], row["other_model"]) for row in rows} == {
+        ("place-learner", "place-learner (control=memoryless)")
+    }
+    assert rows[0]["verdict"] == "better"
+    [control] = run.summary.controls
+    assert rows[0]["p_value"] == control.comparison.p_value
+    assert found.told == ()
 
 
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import random
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from itertools import compress
+from itertools import combinations, compress
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +266,7 @@ def test_the_correction_is_for_all_tasks(tmp_path: Path) -> None:
         for one in cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
     }
     assert found["t0"].answer == "undecided"  # p = .016, times ten
-    assert "the number of tasks" in found["t0"].reason
+    assert "the number of tests" in found["t0"].reason
 
 
 def test_the_command_and_the_fixture(
@@ -401,13 +401,21 @@ def test_the_page_promises_what_was_simulated() -> None:
     ]
     assert len(wrong) == 15
     assert max(wrong) <= 0.05
-    assert max(one["wrong"] for one in found["skewed"]) <= 0.06
+    assert max(one["one imagined"] for one in found["skewed"]) <= 0.06
+    rules = ("one imagined", "only seen")
+    equal = [one for one in found["symmetric"] if not one["lift"]]
+    assert max(one[rule] for one in equal for rule in rules) <= 0.06
     assert max(
         max(one["wrong PASS"], one["wrong FAIL"]) for one in found["values"]
     ) <= (0.05)
-    assert "5 %" in (root / "docs" / "how-to" / "other-tools.md").read_text(
-        encoding="utf-8"
-    )
+    page = (root / "docs" / "how-to" / "other-tools.md").read_text(encoding="utf-8")
+    [rare] = [
+        one for one in found["skewed"] if (one["pairs"], one["failing"]) == (20, 0.05)
+    ]
+    [gain] = [one for one in found["symmetric"] if one["pairs"] == 40 and one["lift"]]
+    assert rare["one imagined"] == 0
+    for rate in (0.05, rare["only seen"], gain["only seen"], gain["one imagined"]):
+        assert f"{100 * rate:.0f} %" in page
 
 
 def table(path: Path, *rows: str, header: str = "subject,item,score") -> Path:
@@ -566,7 +574,7 @@ def test_two_models_of_one_data_frame_are_named() -> None:
         cheesebench.verdict(both, models=("A", "B"), value=0.9, score="accuracy")
     with pytest.raises(cheesebench.UnknownNameError, match="Known: A, B"):
         cheesebench.verdict(both, models=("A", "C"), score="accuracy")
-    with pytest.raises(cheesebench.OptionError, match=r"models=\(FIRST, SECOND\)"):
+    with pytest.raises(cheesebench.OptionError, match=r"models=\('A', None\)"):
         cheesebench.verdict(both, value=0.5, score="accuracy")
 
 
@@ -789,8 +797,68 @@ def test_an_imagined_pair_is_named_with_the_p_value_without_it() -> None:
     second = [0.5, 0.55, 0.6, 0.5, 0.4, 0.55, 0.5, 0.6]
     said = str(cheesebench.verdict(first, second))
     assert "p = 0.148 (1 task, Holm), 8 pairs. One more pair is imagined" in said
-    assert "without it, p = 0.00781." in said
+    assert "without it (only seen), p = 0.00781, 95 % +37.8 to +42.2." in said
     assert "imagined" not in str(cheesebench.verdict([1.0] * 8, [0.0] * 8))
+
+
+def test_the_pairs_alone_decide_if_asked() -> None:
+    """The p value and the interval without the imagined pair are columns, and decide
+    with ``only_seen``; the reason has the p value of the other rule.
+    """
+    first = [0.9, 0.95, 1, 0.9, 0.85, 0.95, 0.9, 0.95]
+    second = [0.5, 0.55, 0.6, 0.5, 0.4, 0.55, 0.5, 0.6]
+    [whole] = cheesebench.verdict(first, second).rows()
+    [seen] = cheesebench.verdict(first, second, only_seen=True).rows()
+    assert (whole["verdict"], seen["verdict"]) == ("undecided", "better")
+    assert whole["p_seen"] == seen["p_seen"] == seen["p_holm"] == 2 * 0.5**8
+    ends = [seen[f"difference_{end}"] for end in ("low", "high")]
+    assert ends == [whole[f"seen_{end}"] for end in ("low", "high")]
+    assert "p = 0.148" in str(seen["reason"])
+    right = [1.0] * 8, [0.0] * 8
+    [exact] = cheesebench.verdict(*right).rows()
+    assert exact["p_seen"] is exact["seen_low"] is None
+    assert cheesebench.verdict(*right, only_seen=True).rows() == [exact]
+    with pytest.raises(cheesebench.OptionError, match="only_seen=True is about two"):
+        cheesebench.verdict(first, value=0.5, only_seen=True)
+
+
+def test_every_two_models_of_a_frame_are_compared() -> None:
+    pandas = pytest.importorskip("pandas")
+    rates = {"A": [1.0] * 12, "B": [0.0] * 7 + [1.0] * 5, "C": [0.0] * 12}
+    frame = pandas.concat(
+        pandas.DataFrame({"item": range(12), "model": name, "score": own})
+        for name, own in rates.items()
+    )
+    rows = cheesebench.verdict(frame).rows()
+    assert [(row["model"], row["other_model"]) for row in rows] == [
+        *combinations("ABC", 2)
+    ]
+    assert [row["verdict"] for row in rows] == ["better", "better", "undecided"]
+    for row in rows:  # the middle one, by Holm's correction
+        alone = cheesebench.verdict(frame, models=(row["model"], row["other_model"]))
+        assert row["p_value"] == alone.tasks[0].p_value
+        assert "(3 comparisons, Holm)" in row["reason"]
+    assert rows[0]["task"] == "all items (A against B)"
+    two = frame[frame["model"] != "C"]
+    assert cheesebench.verdict(two) == cheesebench.verdict(two, models=("A", "B"))
+
+
+def test_frames_of_another_shape_are_refused_with_a_remedy() -> None:
+    pandas = pytest.importorskip("pandas")
+    wide = pandas.DataFrame({"item": range(8), "new": [1.0] * 8, "old": [0.0] * 8})
+    said = "verdict(frame.set_index(['item'])['new'], frame.set_index(['item'])['old'])"
+    refused: list[tuple[str, Any]] = [
+        (said, wide),
+        ("verdict(frame['new'], frame['old'])", wide.drop(columns="item")),
+        ("pandas.DataFrame(LIST)", [{"item": 1, "score": 1}]),
+        ("the score inf is not finite", [math.inf, 1.0]),
+    ]
+    for remedy, given in refused:
+        with pytest.raises(cheesebench.OptionError, match=re.escape(remedy)):
+            cheesebench.verdict(given, value=0.5)
+    by_item = wide.set_index(["item"])
+    [found] = cheesebench.verdict(by_item["new"], by_item["old"]).tasks
+    assert (found.answer, found.subjects) == ("better", 8)
 
 
 def test_a_row_with_missing_scores_does_not_contradict_itself() -> None:

@@ -65,3 +65,17 @@ def test_a_difference_has_the_limits_of_newcombe() -> None:
     )
     low, high = difference_limits(48 / 80, 80, 56 / 70, 70)
     assert (low, high) == pytest.approx((-0.3339, -0.0524), abs=5e-5)
+
+
+@pytest.mark.parametrize("animals", [0.5, 0.8, 0.95])
+def test_no_result_of_fewer_subjects_passes(animals: float) -> None:
+    question = Question(ReferenceValue(value=animals), -0.1, -0.1)
+    least = question.fewest(GOAL)
+    assert least is not None
+    perfect = np.ones(least)
+    assert question.play(perfect, perfect, goal=GOAL).passed
+    random = np.random.default_rng(0)
+    few = 1 - random.uniform(0, 0.3, (2000, least - 1)) * random.integers(
+        0, 2, (2000, least - 1)
+    )
+    assert not question.play(few, few, goal=GOAL).passed.any()
