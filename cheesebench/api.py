@@ -41,7 +41,7 @@ from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
-from cheesebench.statistics.question import animals_interval, too_few
+from cheesebench.statistics.question import Question, animals_interval
 from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
@@ -541,7 +541,7 @@ class Run:
         """Return which undecided cells could not PASS with so few subjects."""
         cells = self.summary.cells
         plans = (one.plan for one in cells if one.verdict == "INCONCLUSIVE")
-        said = too_few(one for one in plans if not one.control)
+        said = Question.too_few(one for one in plans if not one.control)
         return [said] if said else []
 
     def _controls(self) -> list[str]:

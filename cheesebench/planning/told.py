@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cheesebench.amounts import percent, rounded
-from cheesebench.statistics.question import too_few
+from cheesebench.statistics.question import Question
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
 def limits(found: Forecast) -> Iterator[str]:
     """Yield what these numbers of subjects cannot show."""
     claiming = [cell for cell in found.cells if cell.trials]
-    if said := too_few(cell.plan for cell in claiming):
+    if said := Question.too_few(cell.plan for cell in claiming):
         yield said
 
 

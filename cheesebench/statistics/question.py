@@ -286,6 +286,22 @@ class Question:
         found = self.play(perfect, perfect, goal=goal)
         return int(found.decided) if found.passed and not self.alike else None
 
+    @staticmethod
+    def too_few(plans: Iterable[records.CellPlan]) -> str:
+        """Return a sentence on the cells that are planned with so few subjects that no
+        result of theirs is a PASS, or "".
+        """
+        found: dict[int, dict[str, int]] = {}
+        for plan in plans:
+            question = question_of(plan)
+            least = question and question.fewest(plan.goal)
+            if least and least > plan.subjects:
+                found.setdefault(plan.subjects, {})[plan.label] = least
+        return " ".join(
+            f"No result of {subjects} subject{'s' * (subjects != 1)} can PASS on {_needs(own)}."
+            for subjects, own in found.items()
+        )
+
     def open_zones(self) -> tuple[tuple[float, float], ...]:
         """Return the ranges of the mean in which no number of subjects gives a verdict,
         because the animals are only a sample. The tuple is empty if the reference is a
@@ -355,22 +371,6 @@ def question_of(plan: records.CellPlan) -> Question | None:
     margin = plan.margin / abs(scale.unit)
     alike = plan.measured is not None and plan.measured.better == "alike"
     return Question(scale.scores(plan.reference), -margin, -margin, alike)
-
-
-def too_few(plans: Iterable[records.CellPlan]) -> str:
-    """Return a sentence on the cells that are planned with so few subjects that no
-    result of theirs is a PASS, or "".
-    """
-    found: dict[int, dict[str, int]] = {}
-    for plan in plans:
-        question = question_of(plan)
-        least = question and question.fewest(plan.goal)
-        if least and least > plan.subjects:
-            found.setdefault(plan.subjects, {})[plan.label] = least
-    return " ".join(
-        f"No result of {subjects} subject{'s' * (subjects != 1)} can PASS on {_needs(own)}."
-        for subjects, own in found.items()
-    )
 
 
 def _needs(least: Mapping[str, int]) -> str:

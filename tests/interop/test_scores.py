@@ -829,12 +829,12 @@ def test_every_two_models_of_a_frame_are_compared() -> None:
         pandas.DataFrame({"item": range(12), "model": name, "score": own})
         for name, own in rates.items()
     )
-    rows = cheesebench.verdict(frame).rows()
+    rows: list[dict[str, Any]] = cheesebench.verdict(frame).rows()
     assert [(row["model"], row["other_model"]) for row in rows] == [
         *combinations("ABC", 2)
     ]
     assert [row["verdict"] for row in rows] == ["better", "better", "undecided"]
-    for row in rows:  # the middle one, by Holm's correction
+    for row in rows:
         alone = cheesebench.verdict(frame, models=(row["model"], row["other_model"]))
         assert row["p_value"] == alone.tasks[0].p_value
         assert "(3 comparisons, Holm)" in row["reason"]
