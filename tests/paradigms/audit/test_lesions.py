@@ -29,11 +29,17 @@ from cheesebench.paradigms.arena.audit.lesions import (
     EXCESS,
     FEWEST,
     LIVES,
+    NO_TRIALS,
     SHOWN,
     Ceiling,
     Order,
     _abolished,
     _bound,
+    _finding,
+    _is_enough,
+    _shown,
+    _unseen,
+    _why_void,
     audit_life_rewards,
     measure,
     shared,
@@ -649,3 +655,132 @@ def test_the_bar_of_rewards_is_that_of_the_verdict(plant: Plant) -> None:
     middling.lives *= 20
     assert life_rewards(paradigm, able, middling) == []
     assert [one[0] for one in life_rewards(alone, able, middling)] == ["ok"]
+
+
+def lived(
+    passes: str, *, lesion: str = "anhedonia", sessions: int = 1, **changes: Any
+) -> Ceiling:
+    """Return a ceiling of two equal lives: ``+`` passes, ``-`` fails, ``.`` does not
+    count.
+    """
+    size = -(-len(passes) // sessions)
+    life = tuple(
+        Lived(number, number // size + 1, mark == "+", mark != ".", 3)
+        for number, mark in enumerate(passes)
+    )
+    return Ceiling(Lesion.parse(lesion), (life, life), **changes)
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "at_most", "is_spared", "void", "verdict", "text"),
+    [
+        (lived("+--"), None, False, "", "note", "found .33 [.10, .70] in 6 trials; by session .33"),
+        (lived("..."), 0.5, False, "", "note", "not judged: the estimand counts none of the trials; by session .00"),
+        (lived("...", lesion="intact"), None, False, "", "FAIL", "not judged: the estimand counts none of the trials"),
+        (lived("-++", lesion="intact"), None, False, "", "note", "; in the last third of a life 1.00; by session"),
+        (lived("++-", lesion="intact"), 0.1, True, ": odd", "FAIL", " of a life .00: odd; no `ok` below counts; by"),
+        (lived("+--", proven=0.4), 0.5, False, "", "ok", "proven at most .40; at most .50 may remain; by session"),
+        (lived("+--"), 0.5, True, "", "undecided", "; at most .50 may remain (searched, not proven); by"),
+        (lived("+--"), 0.5, False, ": odd", "note", "(searched, not proven); void, as the row of the intact subject"),
+        (lived("+" * 19 + "-"), None, True, "", "ok", "; at least .95 must remain; by session .95"),
+        (lived("+" * 18 + "--"), None, True, "", "FAIL", "; at least .95 must remain"),
+        (lived("--++"), None, True, "", "ok", "; at least .95 must remain"),
+        (lived("+-", how=", after 2 x 'egg'"), None, False, "", "note", "in 4 trials, after 2 x 'egg'; by session"),
+        (lived("+-", followed=0.5), None, False, "", "note", "; .50 of the subjects were followed to the state"),
+        (lived("+-+--", sessions=5), None, False, "", "note", "; by session 1.00 .00 1.00 .00 .00"),
+        (lived("+-" * 6, sessions=12), None, False, "", "note", "; by session 1.00" + " .00 1.00" * 5 + " .00"),
+        (
+            lived("+-" * 6 + "+", sessions=13), None, False, "", "note",
+            "; by session 1.00" + " .00 1.00" * 2 + " .00 ... .00 1.00 .00 1.00",
+        ),
+    ],
+)  # fmt: skip
+def test_a_row_says_what_was_found_and_what_is_asked(
+    ceiling: Ceiling,
+    at_most: float | None,
+    is_spared: bool,
+    void: str,
+    verdict: str,
+    text: str,
+) -> None:
+    finding = _finding(ceiling, at_most, is_spared, void)
+    assert (finding.rule, finding.verdict) == (f"lesion: {ceiling.lesion}", verdict)
+    assert text in finding.text
+    assert ("followed" in finding.text) == (ceiling.followed < 1)
+    rates = list(ceiling.by_session.values())
+    assert finding.numbers["by_session"] == rates
+    assert finding.numbers["at_last"] == ceiling.at_last.value
+
+
+def test_a_row_without_ok_says_why(plant: Plant) -> None:
+    specification = plant().specification
+    assert _why_void(specification, lived("-++", lesion="intact")) == ""
+    weak = _why_void(specification, lived("++-", lesion="intact"))
+    assert weak.startswith(": even a subject that knows all rules may fail")
+
+
+def test_how_an_unseen_thing_is_known() -> None:
+    trials, reward, blind = NO_TRIALS, Lesion.parse("anhedonia"), Lesion.parse("blind")
+    feels, numb = Lesion.parse("hide=arm"), Lesion.parse("anhedonia")
+    said = {trials: "one", reward: "two", blind: "three"}
+    assert _unseen(feels, said) == (
+        ". How: by what earlier trials told it (one), not by the picture: the reward. "
+        "Draw what is right anew for each trial (`per: trial`)"
+    )
+    assert _unseen(numb, {trials: "one"}) == (
+        ". How: by what earlier trials told it (one), not by the picture: its own "
+        "actions, the clock, or when the trial ends. Let a success and a failure last "
+        "equally long, and end in one state"
+    )
+    assert "(two): let none come" in _unseen(feels, {reward: "two", blind: "three"})
+    assert "is enough (three, pose-only" in _unseen(feels, {blind: "three"})
+    assert "its own actions and the clock are enough" in _unseen(feels, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "lesions"),
+    [
+        ((), ["hide=glyph:*"]),
+        (LEAK, ["hide=text", "hide=glyph:*"]),
+        (
+            (
+                ("draw:\n", "draw:\n  sign: {of: {sign: [x, y]}}\n"),
+                ('show: {side: "*"}', "show: {side: sign}"),
+            ),
+            ["hide=glyph:x", "hide=glyph:y"],
+        ),
+    ],
+)
+def test_each_thing_that_is_shown_can_be_hidden(
+    plant: Plant, changes: tuple[tuple[str, str], ...], lesions: list[str]
+) -> None:
+    assert list(_shown(plant(*changes).specification)) == lesions
+
+
+@pytest.mark.parametrize(
+    ("lives", "spent", "order", "enough"),
+    [
+        (1, 9.0, {"is_brief": True}, False),
+        (2, 0.5, {}, False),
+        (2, 1.1, {}, True),
+        (20, 0.5, {}, True),
+        (19, 1.0, {}, False),
+        (2, 0.4, {"is_brief": True}, False),
+        (3, 0.4, {"is_brief": True}, True),
+        (3, 0.3, {"is_brief": True}, False),
+        (3, 0.1, {"is_brief": True}, False),
+        (3, 0.1, {"at_most": 0.6}, True),  # it is proved, and not more was found
+        (2, 0.1, {"at_most": 0.6}, False),
+        (3, 0.1, {"at_most": 0.4}, False),
+        (20, 0.1, {"at_most": 0.4}, False),  # nothing is decided, and more was found
+        (20, 2.0, {"at_most": 0.4}, False),
+        (20, 2.1, {"at_most": 0.4}, True),
+        (20, 0.1, {"at_most": 0.6}, True),
+    ],
+)
+def test_lives_are_led_until_there_are_enough(
+    lives: int, spent: float, order: dict[str, Any], enough: bool
+) -> None:
+    lesion = Lesion.parse("anhedonia")
+    found = replace(lived("+-", proven=0.5), lives=lived("+-").lives[:1] * lives)
+    assert _is_enough(found, 20, spent, Order(lesion, EFFORT, 0, **order)) == enough
