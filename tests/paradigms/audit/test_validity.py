@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cheesebench.interfaces import AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
+from cheesebench.paradigms.arena.audit.runs import Rate
+from cheesebench.paradigms.arena.audit.validity import (
+    FOLDS,
+    PREDICTORS,
+    TOLERANCE,
+    Column,
+    Sample,
+    _best_predictor,
+    _column,
+    _hits,
+    _majority,
+    _seen,
+    best_guess,
+    described,
+    is_foreseeable,
+    is_unbalanced,
+    prior,
+    readable,
+)
 from cheesebench.plugin_manager import installed_plugins
 from tests.paradigms.audit.test_lesions import CONSTRUCT, EGG
 
@@ -260,3 +283,203 @@ def film(paradigm: ArenaParadigm) -> list[str]:
 def test_the_findings_of_an_audit_are_written_down(plant: Plant, name: str) -> None:
     """A change of the audit that is meant changes these lines."""
     assert film(plant(*TASKS[name])) == FOUND[name]
+
+
+# -- numbers of draws and guesses, by hand
+
+
+def column(share: Rate, predicted: Rate | None = None, values: int = 2) -> Column:
+    return Column(
+        name="side",
+        per="trial",
+        order="random",
+        is_answer=True,
+        values=values,
+        commonest="left",
+        share=share,
+        longest_run=3,
+        best_predictor="the same again",
+        predicted=predicted,
+    )
+
+
+def share_of(value: float, low: float) -> Rate:
+    return Rate(round(value * 1000), 1000, low, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "values", "unbalanced"),
+    [
+        (0.8, 0.7, 2, True),
+        (0.8, 0.5, 2, False),  # within chance
+        (0.5 + TOLERANCE, 0.51, 2, False),  # too little to matter
+        (0.501 + TOLERANCE, 0.501, 2, True),
+        (0.8, 0.45, 2, False),
+        (0.8, 0.3, 4, True),
+    ],
+)
+def test_a_value_that_is_much_more_common_than_others_is_unbalanced(
+    value: float, low: float, values: int, unbalanced: bool
+) -> None:
+    assert is_unbalanced(column(share_of(value, low), values=values)) == unbalanced
+
+
+@pytest.mark.parametrize(
+    ("share", "value", "low", "foreseen"),
+    [
+        (0.5, 0.9, 0.8, True),
+        (0.5, 0.9, 0.5, False),
+        (0.5, 0.5 + TOLERANCE, 0.51, False),
+        (0.7, 0.9, 0.69, False),  # always guessing the most common value does as well
+        (0.7, 0.9, 0.71, True),
+        (0.3, 0.9, 0.45, False),  # of two values one is guessed right half of the time
+    ],
+)
+def test_what_earlier_trials_tell_is_more_than_the_most_common_value(
+    share: float, value: float, low: float, foreseen: bool
+) -> None:
+    found = column(share_of(share, 0.0), share_of(value, low))
+    assert is_foreseeable(found) == foreseen
+    assert not is_foreseeable(column(share_of(share, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("past", "guesses"),
+    [
+        ("aab", ["b", "c", "a", "c", "b", "a", "a"]),
+        ("abab", ["b", "c", "a", "c", "a", "a", "b"]),
+        ("c", ["c", "a", "c", "a", "c", "c", "c"]),
+        ("bba", ["a", "b", "b", "c", "a", "b", "b"]),
+        ("ccb", ["b", "c", "c", "a", "b", "c", "c"]),
+    ],
+)
+def test_guesses_from_the_past(past: str, guesses: list[str]) -> None:
+    names = list(PREDICTORS)[:7]
+    assert names[5:] == ["the value 2 trials ago", "the value 3 trials ago"]
+    assert [PREDICTORS[name](past, "abc") for name in names] == guesses
+
+
+@pytest.mark.parametrize(
+    ("series", "name", "passed"),
+    [
+        (["aaaaaaaa", "bbbbbbbb"], "the same again", 14),
+        (["abababab", "babababa"], "the other one", 14),
+        (["abcabcabc", "bcabcabca"], "the other one", 16),
+        (["aabaabaab", "abaabaaba"], "the value 3 trials ago", 13),
+    ],
+)
+def test_the_best_guess_from_the_past_is_named(
+    series: list[str], name: str, passed: int
+) -> None:
+    possible = sorted(set("".join(series)))
+    found, rate = _best_predictor(series, possible)
+    assert rate is not None
+    trials = sum(len(life) - 1 for life in series)
+    assert (found, rate.passed, rate.trials) == (name, passed, trials)
+    assert _best_predictor(["a", "b"], "ab") == ("", None)
+
+
+def test_what_is_said_of_a_column() -> None:
+    series: list[list[Hashable]] = [list("aabb"), list("abbb")]
+    found = _column("side", "trial", "random", True, ["a", "b"], 2, series)
+    assert (found.commonest, found.share.passed, found.share.trials) == ("b", 5, 8)
+    assert (found.longest_run, found.values) == (3, 2)
+    assert found.best_predictor == "the same again"
+    assert found.predicted is not None
+    once = _column("side", "subject", "random", True, ["a", "b"], 2, series)
+    assert (once.best_predictor, once.predicted) == ("", None)
+    only = _column("side", "trial", "random", True, ["a"], 1, [list("aa")])
+    assert (only.best_predictor, only.predicted) == ("", None)
+    picks: list[list[Hashable]] = [[frozenset("ab"), frozenset("bc")]]
+    many = _column("sites", "subject", "random", True, [], 3, picks)
+    assert (many.commonest, many.share.passed, many.share.trials) == ("b", 2, 4)
+    assert many.longest_run == 1
+
+
+def samples(*observed: tuple[str, str], **changes: Any) -> list[Sample]:
+    """Return samples of 50 lives: the observation and the side of each, in turns."""
+    return [
+        Sample(
+            fold=life % FOLDS,
+            life=life,
+            observation=observed[life // FOLDS % len(observed)][0],
+            pose=changes.get("pose", 0),
+            cell=changes.get("cell", 0),
+            heading=changes.get("heading", life % 4),
+            values={"side": observed[life // FOLDS % len(observed)][1]},
+        )
+        for life in range(changes.get("number", 50))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("observed", "passed", "source"),
+    [
+        ([(".L.", "left"), ("R..", "right")], 50, "the whole picture"),
+        ([("..", "left"), ("..", "right")], 25, ""),
+    ],
+)
+def test_a_draw_is_guessed_from_what_is_seen(
+    observed: list[tuple[str, str]], passed: int, source: str
+) -> None:
+    found = samples(*observed)
+    seen, stood = best_guess(found, "choice", "side")
+    assert (seen.state, seen.hidden, seen.rate.trials) == ("choice", "side", 50)
+    assert stood.rate.passed <= 25
+    assert prior(found, "side") == 0.5
+    if source:
+        assert (seen.rate.passed, seen.source) == (passed, source)
+        [guess] = readable({"choice": found, "cue": found[:49]}, ["side"])
+        assert guess == seen
+        assert described([guess, guess]) == "; ".join(
+            ["'side' at 'choice': guessed right in 1.00 from the whole picture"] * 2
+        )
+        assert str(seen).startswith("'side' at 'choice': 1.00 [")
+        assert str(seen).endswith("] from the whole picture")
+    else:
+        assert seen.rate.passed <= passed
+        assert list(readable({"choice": found}, ["side"])) == []
+
+
+def test_features_are_guessed_in_families() -> None:
+    # The rest of the picture is new in every life, so that the whole tells nothing.
+    def found(text: Callable[[int, bool], str]) -> list[Sample]:
+        chance = random.Random(3)
+        return [
+            Sample(
+                n % FOLDS,
+                n,
+                text(chance.randrange(10**6), is_left),
+                n,
+                0,
+                0,
+                {"side": "left" if is_left else "right"},
+            )
+            for n in range(100)
+            for is_left in [chance.random() < 0.5]
+        ]
+
+    place = best_guess(
+        found(lambda n, left: f"{n:06}{'L' if left else 'R'}"), "c", "side"
+    )[0]
+    assert (place.source, place.rate.passed) == ("the character at offset 6", 100)
+    families = _seen(samples(("ab", "left"), ("bbb", "right")))
+    assert {name: list(columns) for name, columns in families.items()} == {
+        "whole": ["the whole picture"],
+        "place": ["the character at offset 0", "the character at offset 2"],
+        "count": ["the number of 'a'", "the number of 'b'"],
+    }
+    assert families["place"]["the character at offset 2"][:6] == [""] * 5 + ["b"]
+    assert families["count"]["the number of 'b'"][:6] == [1] * 5 + [3]
+    standing = samples((".", "left"), (".", "right"))
+    by_pose = [replace(one, cell=one.life // FOLDS % 2) for one in standing]
+    assert best_guess(by_pose, "c", "side")[1].source == "the cell"
+
+
+def test_the_most_frequent_label_of_a_feature_is_its_guess() -> None:
+    table: Counter[tuple[Hashable, Hashable]] = Counter(
+        {("x", "a"): 2, ("x", "b"): 3, ("y", "a"): 4, ("y", "c"): 4}
+    )
+    assert _hits(table) == 7
+    assert _majority(table) == ({"x": "b", "y": "c"}, "a")
+    assert _majority(Counter()) == ({}, None)
