@@ -92,8 +92,8 @@ def _place(frame: TracebackType) -> str:
 
 
 def raised_where(error: BaseException) -> str:
-    """Return an error that a plugin raised as text: its message, with its class, file
-    and line unless it is a CheeseBenchError.
+    """Return as text an error that a plugin raised: its message, with its class, file
+    and line (if they are known) unless it is a CheeseBenchError.
     """
     text = str(error)
     if isinstance(error, CheeseBenchError):

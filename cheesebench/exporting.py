@@ -271,7 +271,7 @@ TABLES = {
         ),
         Table(
             "values",
-            "one row per counter, measure and variable of the protocol, and per count of the agent",
+            "one row per value of a trial: counters, measures, variables (not of missing trials) and counts of the agent",
             {"kind": "text", "name": "text", "number": "number", "text": "text"},
             _values,
         ),

@@ -440,7 +440,7 @@ OPTIONS = (
     ),
     Option(
         name="executor",
-        help="How subjects are run: local (worker processes), threads, ray (a Ray cluster), or one from a plugin.",
+        help="How subjects are run: local (worker processes), threads, ray (a Ray cluster), or the name of a plugin's executor.",
         default_text="local",
     ),
     Option(

@@ -335,11 +335,11 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
 
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
-    """Draw the floor of every cell in the sessions of ``Lived.panels``, with a row of
-    maps for each protocol.
+    """Draw the floor of every cell with recorded tracks in the sessions of
+    ``Lived.panels``, with a row of maps for each protocol.
 
-    The maps show the time of all subjects or, with ``single``, the tracks of the first
-    subject.
+    The maps show how long all subjects spent on each square or, with ``single``, the
+    tracks of the first subject.
     """
     walked = [one for one in all_lived if one.tracks and one.ground is not None]
     if not walked:

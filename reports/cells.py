@@ -875,8 +875,8 @@ MEANINGS = {
     "this subject only": "there is one subject, so the interval is about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
     "mostly cut off": "most replies ended at the token limit; raise it with --reply-tokens",
-    "stopped by its result": "the number of subjects depended on what they did, so the rate lies on the side of the "
-    "verdict, on average; the interval holds all the same",
+    "stopped by its result": "the cell stopped because of its results, which biases the rate (on average it is too high after "
+    "a PASS, too low after a FAIL); the interval is still valid",
     "no claim": "the design never gives a PASS or a FAIL, or the cell is a control",
 }
 

@@ -1182,7 +1182,7 @@ _REMEDIES = tuple(
             r"system.{0,12}(role|message|prompt|instruction)|roles? must alternate"
             r"|(role|message)s?\b.{0,20}\bsystem\b|developer instruction"
             r"|\buser\W{1,3}((and|or)\W{1,3})?assistant\b",
-            f"{_LISTED.format('system')}, which puts the system prompt before the first user message.",
+            f"{_LISTED.format('system')}, which moves the system prompt to the beginning of the first user message.",
         ),
         (
             r"\btools?\b|tool_choice|function.?call|\bfunctions?\b.{0,20}support",

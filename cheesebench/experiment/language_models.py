@@ -359,7 +359,9 @@ class CallOptions:
 
 
 class UnreachableModelError(CheeseBenchError):
-    """A model did not answer the test call."""
+    """A model did not answer: a question before a run, or a call outside any run,
+    failed.
+    """
 
 
 def start_servers(

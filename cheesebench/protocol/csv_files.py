@@ -206,8 +206,9 @@ def _check_names(line: int, header: Sequence[str]) -> None:
 
 def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
     """Return a cell, read in the same way as a value in a protocol. Report an empty or
-    missing value, and a number that is not decimal, because a table from elsewhere
-    means something else by it than YAML.
+    missing value, and a number that is not decimal, because tables from elsewhere mean
+    something else by these than YAML does. Also report a value that is too long or
+    cannot be printed.
     """
     if cell != "none" and cell.lower() in MISSING_CELLS | {"~"}:
         what = f"has '{cell}'" if cell else "is empty"

@@ -797,7 +797,7 @@ class Entry(DocumentModel):
 
 class Finish(DocumentModel):
     """A condition on which the trial ends, or goes to another state. It is tested
-    whenever a rule has fired.
+    after a rule has fired, unless the rule ended the trial.
     """
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
@@ -857,8 +857,8 @@ class Trial(DocumentModel):
     )
     finish: list[Finish] = Field(
         default_factory=list,
-        description="Conditions on which the trial ends (or goes to a state). They are tested on every step on which a "
-        "rule fired.",
+        description="Conditions on which the trial ends (or goes to another state). They are tested in order, after a rule "
+        "has fired, unless it ended the trial.",
     )
 
 

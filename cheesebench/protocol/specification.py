@@ -149,8 +149,9 @@ class GuardedName:
 
 @dataclass(frozen=True, slots=True)
 class FinishSpec:
-    """An entry of ``finish``. On a step on which a rule fired, it ends the trial or
-    goes to a state if ``guard`` holds or is None, whatever the present state.
+    """An entry of ``finish``. After a rule has fired, unless it ended the trial, the
+    first entry whose ``guard`` holds or is None ends the trial or goes to its state.
+    Entries that lead to the present state are passed over.
     """
 
     guard: ex.Expression | None

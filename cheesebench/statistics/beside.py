@@ -1,5 +1,5 @@
-"""Compares a run with a published model's numbers under the same rules (``--against``).
-The comparison affects no verdict.
+"""Compares a run with a model's published numbers, obtained under the same rules
+(``--against``). The comparison affects no verdict.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
                 passes and ends[1] < plan.margin,
                 fails or ends[0] >= plan.margin,
             )
-        said = f"{claim.words.capitalize()}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
+        said = f"{claim.words[:1].upper()}{claim.words[1:]}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
         if passes:
             yield True, f"{said}, which would still pass: this is not {what}."
         elif fails:

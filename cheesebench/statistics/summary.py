@@ -514,7 +514,7 @@ class ControlResult(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedContrast:
-    """A cell beside a published model's number under the same rules.
+    """A cell beside a model's published number, obtained under the same rules.
 
     ``low`` and ``high`` are 95 % limits of the difference, as if all trials were
     independent.

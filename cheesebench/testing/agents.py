@@ -475,7 +475,7 @@ def _what_stays(case: ModelAgentCase) -> None:
             need(
                 kept or not message.stays,
                 f"message {number} of a prompt is declared constant, but neither the previous nor the next prompt "
-                "begins with it",
+                "begins with the same messages up to it",
             )
 
 

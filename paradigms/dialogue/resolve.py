@@ -583,7 +583,10 @@ class VocabularyChecks:
                     did_you_mean(slot, known).strip() or f"Known here: {listed(known)}."
                 )
                 self._diagnostics.error(
-                    240, position, f"'{key}' has no value for '{{{slot}}}'.", hint
+                    240,
+                    position,
+                    f"'{key}' has an unknown placeholder, '{{{slot}}}'.",
+                    hint,
                 )
 
     def _names(

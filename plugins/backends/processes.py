@@ -431,7 +431,9 @@ def _end_with_parent() -> None:
 
 
 def _children() -> list[int]:
-    """Return the ids of this process's children, including zombies."""
+    """Return the ids of this process's children, including zombies. They are found
+    only on Linux, which has /proc.
+    """
     found: list[int] = []
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # The thread may have just ended.

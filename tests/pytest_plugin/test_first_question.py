@@ -51,7 +51,7 @@ def without(part: str) -> Callable[[Call], str | Answer]:
 @pytest.mark.parametrize(
     ("part", "agent", "remedy"),
     [
-        ("system", "llm", "'drops: [[]system]', which puts the system prompt before"),
+        ("system", "llm", "'drops: [[]system]', which moves the system prompt to"),
         ("seed", "llm", "'drops: [[]seed]'."),
         ("tools", "llm-tools", "Try --agent llm, which needs no tools."),
         ("tool_choice", "llm-tools", "Try --agent llm, which needs no tools."),
@@ -92,7 +92,9 @@ def test_a_breakdown_has_one_remedy(project: pytest.Pytester) -> None:
         given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
         result = project.runpytest(*given)
     [line] = [line for line in result.errlines if line.startswith("ERROR")]
-    assert line.endswith("which puts the system prompt before the first user message.")
+    assert line.endswith(
+        "which moves the system prompt to the beginning of the first user message."
+    )
 
 
 def test_an_unknown_certificate_is_no_question_of_a_key(

@@ -425,7 +425,7 @@ def test_what_a_lesion_leaves_of_a_measure(
     """
     share = Measured(name="share", better=better, range=(0.0, 1.0))  # type: ignore[arg-type]
     own, theirs = (value, 0.7) if better == "higher" else (1 - value, 0.3)
-    claim = LesionClaim(words="without any memory of earlier trials", at_most=0.5)
+    claim = LesionClaim(words="without Light and memory", at_most=0.5)
     construct = Construct(
         name="place conditioning", abolished_by=(("amnesia=trial", 0.5),)
     )
@@ -437,6 +437,7 @@ def test_what_a_lesion_leaves_of_a_measure(
     trials = measured([[own + one] for one in spread], life, "share")
     found = judge(cell, [replace(one, variant=str(cell.variant)) for one in trials])
     assert said in found.reason
+    assert "Without Light and memory, the mean of share" in found.reason
     assert bool(found.contradicted) is ("still pass" in said)
 
 

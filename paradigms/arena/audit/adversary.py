@@ -864,7 +864,9 @@ class Progress:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the decision has been carried out without any news."""
+        """Whether the decision has been carried out without any news. Always False for
+        a decision with a leader.
+        """
         done = (
             self.decision is not None
             and self.decision.leader is None

@@ -61,8 +61,8 @@ FREE_STEPS, STAGES = 250_000, 4_000
 TINY = 1e-200
 #: A bound above this value says nothing.
 CERTAIN = 0.999
-#: The computation stops if the last beginning suggests that the others need more than
-#: this multiple of the remaining effort.
+#: The computation stops if the latest beginning suggests that those still to come need
+#: more than this multiple of the remaining effort.
 HOPEFUL = 2
 
 

@@ -720,7 +720,7 @@ class Flow:
         happens = [self._specification.each, *(states[one].entry for one in entered)]
         for name in (state, *entered):
             happens += [states[name].each, *(one.effects for one in self._rules[name])]
-        # A draw keeps its values once its state has been entered, even if the state is
+        # A draw that is made on entry to a state keeps its values, even if the state is
         # entered again.
         drawn = [
             names
@@ -1058,7 +1058,9 @@ def _timed_places(
 
 
 def _reads_where(tree: ex.Expression | None) -> bool:
-    """Return whether an expression depends on the subject's position, path or state."""
+    """Return whether an expression depends on the state, or on the subject's steps,
+    path or pose.
+    """
     visited = any(
         node == ex.BuiltIn("state")
         or (isinstance(node, ex.Call) and node.function == "where")
