@@ -4,6 +4,7 @@ no path.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 import pytest
@@ -149,3 +150,92 @@ def _fewest(geometry: Geometry, start: int) -> int:
             if new not in seen:
                 seen.add(new)
                 queue.append((new, count + 1))
+
+
+@pytest.mark.parametrize("headings", [4, 8])
+def test_a_pose_is_a_cell_and_a_heading(headings: int) -> None:
+    geometry = geometry_of(headings)
+    step = len(HEADINGS) // headings
+    poses = [
+        geometry.pose(cell, heading)
+        for cell in range(len(geometry.arena.cells))
+        for heading in range(0, len(HEADINGS), step)
+    ]
+    assert poses == list(range(0, geometry.poses * 4, 4))
+    assert [(geometry.cell(pose), geometry.heading(pose)) for pose in poses[-2:]] == [
+        (len(geometry.arena.cells) - 1, 8 - 2 * step),
+        (len(geometry.arena.cells) - 1, 8 - step),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "square"),
+    [
+        (1.0, 1.0, (1, 1)),
+        (0.5, 1.49, (1, 1)),
+        (1.5, 1.0, (2, 1)),
+        (1.0, 1.5, (1, 2)),
+        (0.4, 1.0, None),  # a wall
+        (math.nan, 1.0, None),
+        (1.0, math.inf, None),
+    ],
+)
+def test_the_cell_at_a_point_is_the_nearest(
+    column: float, row: float, square: tuple[int, int] | None
+) -> None:
+    geometry = geometry_of()
+    cell = geometry.cell_at(column, row)
+    assert (None if cell is None else geometry.arena.cells[cell]) == square
+
+
+def test_places_have_cells_a_middle_and_poses_far_away() -> None:
+    geometry = geometry_of()
+    arena = geometry.arena
+    cells = geometry.cells_of(("west",))
+    assert [arena.cells[cell] for cell in cells] == [(1, 1), (2, 1), (1, 2)]
+    assert geometry.middle(("west",)) == pytest.approx((4 / 3, 4 / 3))
+    assert geometry.middle(("east",)) == (7, 1)
+    assert geometry.middle(("lever",)) == (5, 3)
+    assert geometry.middle(("west", "east")) == pytest.approx((11 / 4, 5 / 4))
+    assert all(map(math.isnan, geometry.middle(())))
+    inside = geometry.inside(("west",))
+    assert len(inside) == geometry.poses * 4
+    assert {entry // (4 * 8) for entry in inside.nonzero()[0]} == set(cells)
+    far = {arena.cells[entry // 32] for entry in geometry.entries_beyond((1, 1), 6.0)}
+    assert far == {square for square in arena.cells if math.dist(square, (1, 1)) >= 6}
+    assert (7, 1) in far
+    assert len(geometry.entries_beyond((1, 1), 6.0)) == len(far) * 32
+
+
+def test_only_a_lever_ahead_is_pressed_and_nothing_moves_a_frozen_subject() -> None:
+    geometry = geometry_of()
+    pressing = {entry // 4 * 4 for entry in geometry.pressing.nonzero()[0]}
+    assert pressing == {
+        pose_at(geometry, 4, 3, "E"),
+        pose_at(geometry, 6, 3, "W"),
+        *(
+            pose
+            for square, heading in (((4, 2), "SE"), ((6, 2), "SW"))
+            if square in geometry.arena.cells
+            for pose in [pose_at(geometry, *square, heading)]
+        ),
+    }
+    assert geometry.still == [pose - pose % 4 for pose in range(geometry.poses * 4)]
+    tables = geometry.tables(frozenset(), False)
+    assert geometry.tables(frozenset(), False) is tables
+    pose = pose_at(geometry, 2, 3, "E")
+    assert tables.moves[pose : pose + 4] == [
+        pose_at(geometry, 3, 3, "E"),
+        pose_at(geometry, 2, 3, "NE"),
+        pose_at(geometry, 2, 3, "SE"),
+        pose,
+    ]
+    wall = pose_at(geometry, 1, 1, "N")
+    assert tables.moves[wall] == wall
+    # Round the compass, either way.
+    assert tables.moves[wall + 1] == pose_at(geometry, 1, 1, "NW")
+    assert tables.moves[pose_at(geometry, 1, 1, "NW") + 2] == wall
+    gate = pose_at(geometry, 4, 1, "E")
+    closed = geometry.tables(frozenset({"gate"}), False)
+    assert closed.moves[gate] == gate
+    assert tables.moves[gate] == pose_at(geometry, 5, 1, "E")

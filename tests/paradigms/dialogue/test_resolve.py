@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.errors import ProtocolError
+from cheesebench.paradigms.dialogue.resolve import _scattered, _spread
 from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.protocol import Catalogue
 from tests.arenas import examine_text
@@ -258,3 +259,38 @@ def test_a_maze_that_was_meant_is_not_taken_for_a_dialogue() -> None:
 def test_who_asks_for_a_place_is_told_that_a_dialogue_has_none() -> None:
     with pytest.raises(ProtocolError, match="E229: 'diamond' is a dialogue"):
         examine_text(SOUND, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("number", "count", "places"),
+    [
+        (3, 3, [0, 1, 2]),
+        (3, 5, [0, 1, 2]),
+        (4, 2, [1, 3]),
+        (10, 3, [1, 5, 8]),
+        (10, 1, [5]),
+        (7, 4, [0, 2, 4, 6]),
+    ],
+)
+def test_a_few_pairs_are_spread_over_all(
+    number: int, count: int, places: list[int]
+) -> None:
+    pairs = [(str(one), "goal") for one in range(number)]
+    assert [int(start) for start, _ in _spread(pairs, count)] == places
+
+
+@pytest.mark.parametrize(
+    ("number", "places"),
+    [
+        (1, [0]),
+        (2, [0, 1]),
+        (5, [0, 3, 1, 4, 2]),
+        (6, [0, 1, 2, 3, 4, 5]),
+        (8, [0, 5, 2, 7, 4, 1, 6, 3]),
+    ],
+)
+def test_neighbours_in_a_new_order_were_far_apart(
+    number: int, places: list[int]
+) -> None:
+    pairs = [(str(one), "goal") for one in range(number)]
+    assert [int(start) for start, _ in _scattered(pairs)] == places
