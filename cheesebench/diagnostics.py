@@ -279,6 +279,7 @@ _WARNINGS = {
     334: "The animals' mean is too uncertain for the margin: no number of subjects lets an equally good model PASS.",
     335: "The animals' values seem to be in percent where the measure is a share, or the other way round.",
     336: "`estimand: {last: K}` counts only a part of a block, and the audit of a construct judges whole blocks.",
+    337: "A test expects `success`, but the protocol (an edition that deletes it, say) has none.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

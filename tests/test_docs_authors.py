@@ -89,6 +89,71 @@ def test_the_light_gives_the_task_away(
     assert main(["audit", "my_maze", "--trials", "200", "--view", "ascii_2d"]) == 1
 
 
+def edition(name: str) -> str:
+    """Return the text of an edition on the page."""
+    blocks = re.findall(
+        r"^```yaml\n(version.*?)^```$", AUTHORS, re.MULTILINE | re.DOTALL
+    )
+    [own] = [block for block in blocks if f"edition: {name}" in block]
+    return own
+
+
+def test_a_cued_choice_passes_its_tests_and_its_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["new", "maze", "my_maze"])
+    file = "my_maze.light.protocol.yaml"
+    text = edition("light")
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    assert main(["test", file]) == 0
+    audit = ["--trials", "200", "--view", "ascii_2d", "--processes", "1"]
+    assert main(["audit", file, *audit]) == 0
+    drawn = "  legend: {L: {zone: left, glyph: o}, R: {zone: right, glyph: o}}\n"
+    (tmp_path / file).write_text(f"{text}arena:\n{drawn}", encoding="utf-8")
+    lesions = ["--part", "lesions", *audit]
+    assert main(["audit", file, *lesions]) == 1
+    both = text.replace('{hide: "glyph:*"}', '"hide=glyph:*+hide=glyph:o"')
+    (tmp_path / file).write_text(f"{both}arena:\n{drawn}", encoding="utf-8")
+    assert main(["audit", file, *lesions]) == 0
+
+
+#: The beginning of protocols made of rows of the page.
+SHAPE = """
+version: 1
+paradigm: wait
+arena: {map: "S.LF", legend: {S: box, L: {solid: lever}, F: food}}
+start: {at: box, face: E}
+"""
+
+
+def test_the_rows_on_waiting_and_on_costs_are_protocols() -> None:
+    rows = dict(re.findall(r"^\| (.*?)\. \| (.*) \|$", AUTHORS, re.MULTILINE))
+    waits = rows["Too early is an error, too late as well (DRL)"]
+    [early, late] = re.findall(r"`(early: {rules.*?}|{after: hold, end: late})`", waits)
+    text = f"""{SHAPE}vars: {{gap: 4, hold: 3}}
+trial:
+  limit: 20
+  start: early
+  states:
+    {early}
+    ready: {{rules: [{{press: lever, reward: 1, end: correct}}, {late}]}}
+schedule: {{one: {{trials: 3}}}}
+success: last == correct
+"""
+    assert Catalogue().inspect_text(text)[0] is not None
+    costs = re.findall(r"`(.*?)`", rows["Fewer errors, or a lower cost, are better"])
+    variable, rule, measure, better, margin, limits = costs
+    text = f"""{SHAPE}{variable}
+trial: {{limit: 25, start: a, states: {{a: {{rules: [{rule.replace("food", "box")}]}}}}}}
+schedule: {{one: {{trials: 3}}}}
+{measure}
+reference: [{{measure: price, value: 9, {better}, {margin}: 4, {limits}, status: x}}]
+"""
+    specification, found = Catalogue().inspect_text(text)
+    assert specification is not None, found
+
+
 def test_the_examples_are_shipped_and_do_what_is_said() -> None:
     catalogue = Catalogue(installed_plugins().protocol_directories)
     rows = re.findall(r"^\| .* \| (`.*`).* \(`(\w+)`\) \|$", AUTHORS, re.MULTILINE)

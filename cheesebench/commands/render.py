@@ -181,7 +181,7 @@ def legend(arena: Arena, shown: Still) -> str:
     ]
     column, row = shown.column + shown.left, shown.row + shown.top
     lines = [
-        f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[shown.heading]}."
+        f"The subject stands at column {column}, row {row} (from 0), facing {HEADINGS[shown.heading]}."
     ]
     lines += [
         f"group {name}: {', '.join(map(one_line, members))}"

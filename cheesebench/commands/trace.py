@@ -119,7 +119,10 @@ class Trace:
         self._values = self._held()
         self._at = self._pose()
         held, *others = [*self._set({})] or [""]
-        at = "at ({}, {}), facing {}".format(*self._at) if self._at else ""
+        at = ""
+        if self._at is not None:
+            column, row, heading = self._at
+            at = f"at ({column}, {row}), facing {interfaces.HEADINGS[heading // 45]}"
         self.rows: list[Sequence[object]] = [(0, "", at, "", self._state, held)]
         self.rows += [("", "", "", "", "", other) for other in others]
 

@@ -379,7 +379,15 @@ _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 def _remedy_of_row(given: Sequence[str], columns: tuple[str, ...]) -> str:
     if any(cell.lower() in MISSING_CELLS for cell in given[2:]):
         return "Remove the row: a session that was not measured has no row."
+    if columns == COLUMNS and _may_be_percent(given):
+        return "If that is in percent, write how many trials passed: of 20 trials, 50 % are 10."
     return f"Write {SAID.get(columns, SAID[MEASURED])}."
+
+
+def _may_be_percent(given: Sequence[str]) -> bool:
+    """Return whether a row has more passes than trials, as if they were percent."""
+    trials, passed = _whole(given[2]), _finite(given[3])
+    return trials is not None and passed is not None and trials < passed <= 100
 
 
 class _Groups:

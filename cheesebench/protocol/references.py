@@ -369,9 +369,9 @@ class _Resolver:
         outside = [rate for rate in rates if rate is not None and not 0 <= rate <= 1]
         if outside and written.measure == "success":
             sentence = f"A pass rate lies between 0 and 1, but {outside[0]:g} does not."
-            self.diagnostics.error(
-                217, self.node.position, sentence, "Write 0.8 for 80 %."
-            )
+            meant = outside[0] if 1 < outside[0] <= 100 else 80.0
+            remedy = f"Write {meant / 100:g} for {meant:g} %."
+            self.diagnostics.error(217, self.node.position, sentence, remedy)
         if written.interval and written.interval[0] > written.interval[1]:
             self.diagnostics.error(
                 217,

@@ -1153,7 +1153,13 @@ class EvidenceBuilder(Lookup):
             (n for n, one in enumerate(document.reference) if one.measure == "success"),
             None,
         )
-        if document.success is None and rated is not None:
+        misspelt = any(
+            one.label == "E121" and "'success'" in one.remedy
+            for one in self.diagnostics.errors
+        )
+        if document.success is not None or misspelt:
+            return
+        if rated is not None:
             position = self.root.find(("reference", rated)).position
             self.diagnostics.error(
                 220,
@@ -1161,6 +1167,22 @@ class EvidenceBuilder(Lookup):
                 "The reference is on 'success', but the protocol has no 'success'.",
                 "Add 'success: ...'.",
             )
+        self._check_expected_success()
+
+    def _check_expected_success(self) -> None:
+        """Warn (337) of tests that expect a success, in a protocol without one."""
+        expecting = [
+            number
+            for number, test in enumerate(self.document.tests)
+            if test.expect.success is not None
+        ]
+        if expecting:
+            place = ("tests", expecting[0], "expect", "success")
+            position = self.root.find(place).position
+            others = f" (nor do {len(expecting) - 1} more)" * (len(expecting) > 1)
+            sentence = f"This test expects 'success', which the protocol does not have{others}."
+            remedy = "Leave it out of the test. An edition without 'success' needs 'tests' of its own."
+            self.diagnostics.warning(337, position, sentence, remedy)
 
     def _check_reference(
         self, reference: doc.Reference, path: Sequence[str | int]

@@ -589,6 +589,14 @@ def _slip(path: _Path, value: object) -> str:
     """Return the remedy for a common slip, or "" for any other misfit."""
     if path[:2] == ("trial", "states") and path[2:] in _KEYS_OF_STATES:
         return f"Indent '{path[2]}' further: it belongs to the state above it."
+    is_case = path[:1] == ("measures",) and (
+        path[-1] == "is" or isinstance(path[-1], int)
+    )
+    if is_case and isinstance(value, int | float | str):
+        return (
+            "Cases give names ('is: NAME'). For a number, set a variable in the rules ('set: {cost: steps}'), and write "
+            "'cost' as the measure."
+        )
     if path == ("margin",) and isinstance(value, int | float) and value >= 1:
         return f"Write {value / 100:g} for {value:g} points."
     return ""

@@ -13,7 +13,15 @@ from typing import ClassVar
 
 from cheesebench.diagnostics import Position
 from cheesebench.errors import CheeseBenchError
-from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, RUNNING, STAY, Value, View
+from cheesebench.interfaces import (
+    ACTION_LETTERS,
+    ACTIONS,
+    HEADINGS,
+    RUNNING,
+    STAY,
+    Value,
+    View,
+)
 from cheesebench.paradigms.arena.compiled import CompiledArena
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import names_in
@@ -119,7 +127,7 @@ def _where(life: ArenaSubject, geometry: Geometry) -> str:
     cell = geometry.cell(life.pose)
     zones = [name for name, own in geometry.arena.zones.items() if cell in own]
     inside = f" in {', '.join(zones)}" if zones else ""
-    facing = f"facing {life.heading} degrees"
+    facing = f"facing {HEADINGS[life.heading // 45]}"
     return f"The subject ended{inside} at ({life.x}, {life.y}), {facing}, in the state '{life.state}'"
 
 

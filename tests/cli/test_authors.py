@@ -122,7 +122,7 @@ def test_trace_tells_every_step_and_the_rules_that_fired(run: Run) -> None:
     result = run("trace", "little", "--actions", "SSFFFFS")
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
     assert lines[0] == "little: trial 1 of subject 0, seed 0"
-    start = next(n for n, line in enumerate(lines) if "at (1, 1), facing 90" in line)
+    start = next(n for n, line in enumerate(lines) if "at (1, 1), facing E" in line)
     assert any("→" in line for line in lines[:start]), "the first picture"
     assert "1 STAY wait" in lines
     [turned] = [line for line in lines if line.startswith("2 STAY")]
@@ -141,7 +141,7 @@ def test_trace_tells_draws_variables_and_movements_in_vain(run: Run) -> None:
     """The first rat is released at the foot of a T, whose arm is drawn."""
     result = run("trace", "t_maze", "--actions", "FFFFRFFF")
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
-    assert "0 at (3, 4), facing 0 forced gap = 4" in lines
+    assert "0 at (3, 4), facing N forced gap = 4" in lines
     start = lines.index("released = 0")
     assert lines[start + 1 : start + 3] == ["sample = right", "shut = gate_left"]
     assert "4 FORWARD (blocked) forced" in lines

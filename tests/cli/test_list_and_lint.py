@@ -248,6 +248,28 @@ def test_a_mistyped_name_is_looked_for_here_and_among_what_is_installed(
     assert "Did you mean 't_maze'?" in run("lint", "tmaz").err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("E226", "E226, error: A reference contradicts itself"),
+        ("w335", "W335, warning: The animals' values seem to be in percent"),
+        ("I401", "I401, note: Two rules can fire on the same step"),
+        ("estimand", "estimand: The trials that count for the pass rate."),
+        ("at_most", "at_most, in Abolished: The highest pass rate that may remain"),
+    ],
+)
+def test_lint_explains_codes_and_keys(run: Run, name: str, said: str) -> None:
+    result = run("lint", "--explain", name)
+    assert result.code == 0
+    assert result.out.startswith(said)
+
+
+def test_what_lint_cannot_explain_is_said(run: Run) -> None:
+    result = run("lint", "--explain", "estimmand")
+    assert result.code == 2
+    assert "no code or key 'estimmand'. Did you mean 'estimand'?" in result.err
+
+
 def test_lint_passes_every_shipped_protocol(run: Run) -> None:
     result = run("lint", "-q", Path(cheesebench.protocols.__path__[0]))
     assert result.code == 0, result.out

@@ -61,7 +61,7 @@ def test_the_initial_state_and_its_legend(run: Run) -> None:
         "# 1 wall solid 16\n"
         "1 N landmark 1\n"
         "\n"
-        "The subject stands at column 1, row 1 (from 0) and faces E.\n"
+        "The subject stands at column 1, row 1 (from 0), facing E.\n"
     )
 
 
@@ -190,4 +190,4 @@ def test_the_text_is_turned_like_the_picture(run: Run, seed: int) -> None:
     [row] = [number for number, line in enumerate(rows) if arrow in line]
     column = rows[row].index(arrow)
     heading = HEADINGS["↑↗→↘↓↙←↖".index(arrow)]
-    assert f"stands at column {column}, row {row} (from 0) and faces {heading}." in text
+    assert f"stands at column {column}, row {row} (from 0), facing {heading}." in text

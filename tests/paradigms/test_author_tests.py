@@ -133,7 +133,7 @@ def test_all_differences_are_told_with_the_place_of_the_test() -> None:
     line = MAZE.count("\n") + 1
     assert str(report) == (
         f"maze.yaml:{line}:5: test 1 failed: outcome: expected correct, was timeout; steps: expected 3, was 60. "
-        "The subject ended in box at (3, 3), facing 90 degrees, in the state 'sample'. "
+        "The subject ended in box at (3, 3), facing E, in the state 'sample'. "
         f"See 'cheesebench trace maze.yaml --seed 0 --subject 0 --trial 1 --actions {report.actions}'"
     )
     assert report.actions == "RRF" + "S" * 57

@@ -242,7 +242,7 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
         ),
         (
             f"{HEADER}\nm,1,10,12\n",
-            "'m,1,10,12' is not a valid row: 12 passed of 10 trials.",
+            "'m,1,10,12' is not a valid row: 12 passed of 10 trials. If that is in percent",
         ),
         (
             f"{HEADER}\nm,0,10,1\n",

@@ -480,6 +480,9 @@ WARNINGS = {
     "a part of a block for a construct": (
         "W336", "schedule: {one: {trials: 5}}\nestimand: {last: «4}\n" + construct("blind")
     ),
+    "a test that expects a success": (
+        "W337", WALK + "tests: [{visit: [goal], expect: {outcome: found, success: «true}}]"
+    ),
     "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
     "a session that no block has": (
         "W327", "schedule: {one: {sessions: 2, trials: 9}}\n"

@@ -191,7 +191,7 @@ reference: [{measure: success, value: 85, status: percent}]
     assert [
         one
         for one in found
-        if "between 0 and 1, but 85 does not. Write 0.8 for 80 %." in one
+        if "between 0 and 1, but 85 does not. Write 0.85 for 85 %." in one
     ]
     assert [
         one

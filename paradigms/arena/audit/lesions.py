@@ -689,7 +689,9 @@ def _finding(
     ceiling: Ceiling, at_most: float | None, is_spared: bool, void: str
 ) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
-    text = f"found {found} in {found.trials} trials{ceiling.how}{_bound(ceiling)}"
+    text = (
+        f"found {found} in {found.trials} trials{ceiling.how}{_bound(ceiling, at_most)}"
+    )
     verdict: AuditVerdict = "note"
     if not found.trials:
         text, verdict = (
@@ -724,11 +726,16 @@ def _finding(
     return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
 
 
-def _bound(ceiling: Ceiling) -> str:
+def _bound(ceiling: Ceiling, at_most: float | None) -> str:
+    """Return the proved bound in words. What is found above ``at_most`` has words of
+    its own.
+    """
     if ceiling.proven is None:
         return ""
-    is_chance = ceiling.found.value > ceiling.proven + 1e-9
-    return f", proven at most {runs.shown(ceiling.proven)}{BY_CHANCE if is_chance and not ceiling.is_contradicted else ''}"
+    highest = 1.0 if at_most is None else at_most
+    is_chance = ceiling.proven + 1e-9 < ceiling.found.value <= highest + 1e-9
+    remark = BY_CHANCE if is_chance and not ceiling.is_contradicted else ""
+    return f", proven at most {runs.shown(ceiling.proven)}{remark}"
 
 
 def _abolished(

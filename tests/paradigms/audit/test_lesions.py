@@ -248,8 +248,9 @@ def test_a_row_is_ok_when_it_is_proved(
 
 
 def test_more_than_the_bound_in_few_trials_is_called_chance() -> None:
-    assert _bound(_ceiling(1, 2, 0.25)) == f", proven at most .25{BY_CHANCE}"
-    assert _bound(_ceiling(1, 8, 0.25)) == ", proven at most .25"
+    assert _bound(_ceiling(1, 3, 0.25), 0.5) == f", proven at most .25{BY_CHANCE}"
+    assert _bound(_ceiling(1, 8, 0.25), 0.5) == ", proven at most .25"
+    assert _bound(_ceiling(2, 3, 0.25), 0.5) == ", proven at most .25"
 
 
 def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(
