@@ -91,7 +91,7 @@ def test_the_light_gives_the_task_away(
 
 def edition(name: str) -> str:
     """Return the text of an edition on the page."""
-    blocks = re.findall(
+    blocks: list[str] = re.findall(
         r"^```yaml\n(version.*?)^```$", AUTHORS, re.MULTILINE | re.DOTALL
     )
     [own] = [block for block in blocks if f"edition: {name}" in block]
