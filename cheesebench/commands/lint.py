@@ -7,9 +7,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from cheesebench import diagnostics
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import PROTOCOL, counted, describe
-from cheesebench.diagnostics import MEANINGS
 from cheesebench.errors import UnknownNameError
 from cheesebench.functions import lint
 from cheesebench.protocol.schema import schema_text
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     inspected = lint(options.files)
     found: Counter[str] = Counter()
-    for diagnostics in inspected.values():
-        for diagnostic in diagnostics:
+    for own in inspected.values():
+        for diagnostic in own:
             found[diagnostic.severity] += 1
             if not (options.quiet and diagnostic.severity == "info"):
                 print(diagnostic)
@@ -71,7 +71,7 @@ def _explained(name: str) -> list[str]:
     """
     codes = {
         f"{severity[0].upper()}{code}": f"{_NOUNS[severity]}: {meaning}"
-        for code, (severity, meaning) in MEANINGS.items()
+        for code, (severity, meaning) in diagnostics.MEANINGS.items()
     }
     if (said := codes.get(name.upper())) is not None:
         return [f"{name.upper()}, {said}"]

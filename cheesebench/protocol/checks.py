@@ -721,7 +721,7 @@ class _Checks:
             305,
             place,
             "No rule gives a positive reward.",
-            "Reward something, or write 'reward: 0' in a rule, such as {act: any, reward: 0}.",
+            "Reward something or, if only costs are meant, say so with 'reward: 0' in a rule, such as {act: any, reward: 0}.",
         )
 
     def zones(self) -> None:

@@ -46,7 +46,7 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
 AT_RANDOM = "random"
 #: A measure with a range of at least this width is hardly a share, which is from 0 to
 #: 1.
-NO_SHARE = 20.0
+NO_SHARE = 50.0
 
 
 def passed_at_random(cell: CellResult) -> Iterator[str]:

@@ -33,10 +33,9 @@ from functools import reduce
 from typing import cast
 
 from cheesebench.interfaces import STAY
-from cheesebench.paradigms.arena.audit import beliefs, walks
+from cheesebench.paradigms.arena.audit import beliefs, relevance, walks
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
-from cheesebench.paradigms.arena.audit.relevance import NEUTRAL, holds_of, operands
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
@@ -117,7 +116,7 @@ def _is_missed(adversary: Adversary, effort: float) -> bool:
     # If no subject learns anything about a trial after its end, another proof is
     # enough: at no end of a trial can a subject expect more than the required score,
     # whichever trials it gives a value.
-    neutral = {GRADED: _share_of(measure, about), NEUTRAL: ex.Number(asked)}
+    neutral = {GRADED: _share_of(measure, about), relevance.NEUTRAL: ex.Number(asked)}
     return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
 
 
@@ -169,7 +168,7 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
     specification = world.program.specification
     if specification.success is None:
         return adversary
-    conjuncts = list(operands(specification.success, "and"))
+    conjuncts = list(relevance.operands(specification.success, "and"))
     kept = [
         easier
         for one in conjuncts
@@ -228,7 +227,7 @@ def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
         measures: dict[str, ex.Expression] = {GRADED: ex.Binary("+", *scores)}
     else:
         share = ex.Binary("/", succeeds, counts)
-        measures = {GRADED: share, NEUTRAL: ex.Number(at_most)}
+        measures = {GRADED: share, relevance.NEUTRAL: ex.Number(at_most)}
     return at_most if _is_at_most(at_most, measures, adversary, effort) else None
 
 
@@ -418,21 +417,21 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
     """Return whether a trial depends on actions in earlier trials, or on something that
     beliefs do not contain.
     """
-    lesion, relevance = world.lesion, world.relevance
+    lesion, known = world.lesion, world.relevance
     # If few permutations satisfy `max_run`, the shuffle builds its order in another
     # way, so the permutations are not equally likely.
     dealt = any(
         one.order == "shuffle" and one.max_run
         for one in world.program.specification.draws
     )
-    outlasts = bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
+    outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
     return (
         outlasts
         or dealt
         or lesion.memoryless
-        or relevance.behaviour
-        or relevance.trace
-        or relevance.subject
+        or known.behaviour
+        or known.trace
+        or known.subject
     )
 
 
@@ -595,7 +594,9 @@ class Beliefs:
         #: share of each number in ``Node.lasting``.
         self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
-        self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
+        self._ends_at_the_limit = (
+            tells or relevance.holds_of(success, TIMEOUT) is not False
+        )
 
     def best(self, beginnings: Sequence[beliefs.Parts]) -> float:
         """Return the value of the best beginning."""
@@ -769,7 +770,8 @@ class Stages:
         self._somewhere: dict[Hashable, beliefs.Node] = {}
         self._leads: dict[tuple[int, int], list[tuple[float, int, beliefs.Node]]] = {}
         self._waits_for_success = (
-            holds_of(world.program.specification.success, TIMEOUT) is not False
+            relevance.holds_of(world.program.specification.success, TIMEOUT)
+            is not False
         )
         self._has_doors = bool(world.program.specification.arena.doors)
 

@@ -657,10 +657,10 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
             f". How: where it stands or faces is enough ({said}, pose-only as much as before): either that tells what is"
             " right (`place` it at one spot before the choice), or what is right never changes (draw it)"
         )
-    return (
-        ". How: its own actions and the clock are enough, without picture and earlier trials. Draw what is right, and let"
-        " the first choice decide"
-    )
+    how = ". How: its own actions and the clock are enough, without picture and earlier trials"
+    if lesion.forgets_at:
+        return f"{how}: where it stands as it forgets may tell it. `place` it at one spot in that state"
+    return f"{how}. Draw what is right, let nothing done be a failure, too, and let the first choice decide"
 
 
 def _shown(specification: Specification) -> Iterator[str]:

@@ -375,8 +375,30 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
             "amnesia=choice",
             "or what is right never changes (draw it)",
         ),
+        (
+            [
+                CONSTRUCT,
+                (
+                    '{freeze: true, show: {side: "*"}, rules: [{after: 3, go: choice}]}',
+                    "{rules: [{enter: side, go: choice}]}",
+                ),
+                (
+                    "{enter: side, reward: 1, end: correct}",
+                    "{enter: arm, if: it != side, reward: 1, end: correct}",
+                ),
+            ],
+            "amnesia=choice",
+            "where it stands or faces is enough",
+        ),
     ],
-    ids=["a glyph", "a place", "earlier trials", "the end of a trial", "no draw"],
+    ids=[
+        "a glyph",
+        "a place",
+        "earlier trials",
+        "the end of a trial",
+        "no draw",
+        "the arm of the sample",
+    ],
 )
 def test_a_lesion_that_fails_says_how_it_was_got_round(
     changes: list[tuple[str, str]], lesion: str, how: str, plant: Plant
