@@ -72,7 +72,12 @@ class Solver(search.Search):
         ]
 
     def look(self, life: ArenaSubject, effort: int, polish: int) -> search.Found:
-        return self._descend(life, search.Found(), effort, polish)
+        found = self._descend(life, search.Found(), effort, polish)
+        if found.shortest is None:
+            spent = self.spent
+            self._descend(life, found, effort, polish, is_wide=True)
+            self.spent += spent
+        return found
 
     def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
         """Record the results of repeating one action, or one destination, through the

@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
 from cheesebench.paradigms.arena.audit import runs
@@ -184,13 +185,22 @@ class Search:
         return self._descend(life, Found(), effort, None)
 
     def _descend(
-        self, life: ArenaSubject, found: Found, effort: int, polish: int | None
+        self,
+        life: ArenaSubject,
+        found: Found,
+        effort: int,
+        polish: int | None,
+        *,
+        is_wide: bool = False,
     ) -> Found:
+        """Search depth first. With ``is_wide``, search those nodes first whose moves
+        were promising throughout, so that an early mistake is corrected, too.
+        """
         seen: dict[object, tuple[int, float]] = {}
-        stack = [SearchNode(life.twin())]
+        pending, pushed = [(0, 0, SearchNode(life.twin()))], 0
         self.spent, allowed = 0, effort
-        while stack and self.spent < allowed:
-            node = stack.pop()
+        while pending and self.spent < allowed:
+            doubts, _, node = heappop(pending)
             children: list[tuple[tuple[bool, bool, float, int], int, SearchNode]] = []
             for move in self.moves(node.life):
                 child = self.make(node, move)
@@ -215,7 +225,10 @@ class Search:
             # The most promising child is last, because the last is taken first. Among
             # equals, the child whose place is first in the file is last.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
-            stack += [child for _, _, child in children]
+            for place, (_, _, child) in enumerate(children):
+                pushed += 1
+                doubt = is_wide * (len(children) - 1 - place)
+                heappush(pending, (doubts + doubt, -pushed, child))
         return found
 
     def _is_worth_it(

@@ -9,6 +9,7 @@ import pytest
 
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.beliefs import EFFORT, POLISH, Solver
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
 from cheesebench.paradigms.arena.audit.search import (
     Search,
@@ -95,6 +96,16 @@ KEPT_UP = (
         "success: (side == left and still >= 38) or (side == right and still <= 2)",
     ),
 )
+
+
+@pytest.mark.parametrize("edition", ["shuttle_box", "shuttle_box.rodent"])
+def test_a_first_mistake_is_corrected(edition: str) -> None:
+    # Only the first of three signals has to be crossed at. A search that mends its last
+    # moves first never comes back to it.
+    paradigm = ArenaParadigm(with_arena(_catalogue.load(_catalogue.files[edition])))
+    solver = Solver(paradigm.program, paradigm.specification)
+    for seed in range(3):
+        assert solver.look(begun(paradigm, seed), EFFORT, POLISH).shortest is not None
 
 
 def test_what_has_to_be_kept_up_to_the_end_is_found(plant: Plant) -> None:
