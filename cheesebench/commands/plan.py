@@ -25,7 +25,6 @@ from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
 from cheesebench.planning import simulation, told
-from cheesebench.statistics.ability import ability
 from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.summary import to_plain
 from cheesebench.statistics.wording import on_scale
@@ -276,11 +275,10 @@ def _abilities(cells: Sequence[CellForecast]) -> str:
     scale, or "" if no scale is known.
     """
     said = []
-    for plan in {cell.plan.protocol: cell.plan for cell in cells}.values():
-        scale = ability(plan, None)
+    for name, scale in {cell.plan.protocol: cell.ability for cell in cells}.items():
         if scale is not None:
             ends = f"{on_scale(scale.rodent)}, {on_scale(scale.bar)}"
-            said.append(f"{one_line(plan.protocol)} {ends}")
+            said.append(f"{one_line(name)} {ends}")
     return (
         f"Ability of the rodent, and the ability from which a model passes: {'; '.join(said)}."
         if said

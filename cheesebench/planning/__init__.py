@@ -45,6 +45,7 @@ from cheesebench.interfaces import ACTIONS
 from cheesebench.planning import simulation, told
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
 from cheesebench.records import Summable
+from cheesebench.statistics.ability import Ability, ability
 from cheesebench.statistics.question import question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
 from cheesebench.trial_loop import TrialLoop
@@ -217,6 +218,8 @@ class CellForecast(tables.Brief):
     of runs. It is None if the planned subjects suffice for that, or if more than 300
     are needed.
     """
+    ability: Ability | None = None
+    """The animals and the bar on the ability scale, or None if no scale is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -620,6 +623,7 @@ def _cell_forecast(
         longest=cost.longest,
         context=cost.context,
         manner=cost.manner,
+        ability=ability(plan, None),
     )
 
 

@@ -253,10 +253,15 @@ def test_what_a_run_takes_grows_with_the_icc_and_the_players_are_told_apart(
         "sequential",
         "--json",
     )
-    alike, free = (
-        json.loads(run(*options, "--icc", icc).out)["cells"][0]["outlooks"]
-        for icc in (0.6, 0)
+    (cell,), (other,) = (
+        json.loads(run(*options, "--icc", icc).out)["cells"] for icc in (0.6, 0)
     )
+    assert cell["ability"] == other["ability"]
+    # Animals have .7975, a PASS begins at .703, and half of all choices are right
+    # without memory.
+    assert cell["ability"]["rodent"] == pytest.approx(0.595)
+    assert cell["ability"]["bar"] == pytest.approx(0.406, abs=0.001)
+    alike, free = cell["outlooks"], other["outlooks"]
     assert (
         alike["as the animals"]["subjects"][1] > free["as the animals"]["subjects"][1]
     )
