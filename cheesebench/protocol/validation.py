@@ -406,15 +406,16 @@ def failed(specification: Specification) -> tuple[str, float] | None:
 
 
 def also_failed(specification: Specification) -> tuple[str, ...]:
-    """Return the rules that fail in stored audits, without the rules of lesions."""
-    reports = _reports(real_path(Path(specification.path)).parent, specification)
-    rules = (
-        str(row.get("rule"))[:60]
-        for report in reports
-        for row in _rows(report, "")
-        if row.get("verdict") == "FAIL"
-    )
-    return tuple(dict.fromkeys(one for one in rules if not one.startswith(RULE)))
+    """Return the rules that fail in stored audits, without the rules of lesions.
+    Whether a rule about memory fails is decided by the present bar.
+    """
+    failed: list[str] = []
+    for report in _reports(real_path(Path(specification.path)).parent, specification):
+        rows = (one for one in _rows(report, "") if one.get("verdict") == "FAIL")
+        rules = (str(one.get("rule"))[:60] for one in rows)
+        failed += [one for one in rules if not one.startswith((RULE, MEMORY))]
+        failed += _passed_without(specification, report)
+    return tuple(dict.fromkeys(failed))
 
 
 def _reached(finding: Mapping[str, Any]) -> float | None:
@@ -440,20 +441,24 @@ def passed_by(specification: Specification) -> tuple[str, float] | None:
     return next(((one.words, one.rate) for one in passing), None)
 
 
-def _is_passed_without(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether a subject that remembers neither a place nor its actions certainly
-    passes, although the construct does not allow this.
+def _passed_without(
+    specification: Specification, report: Mapping[str, Any]
+) -> list[str]:
+    """Return the rules of an audit whose subject remembers neither a place nor its
+    actions, and certainly passes, although the construct does not allow this.
     """
     construct, bar = specification.construct, specification.bar
     if construct is None or bar is None:
-        return False
-    return any(
-        one is not None
+        return []
+    rows = ((row, _simple(row)) for row in _rows(report, MEMORY))
+    return [
+        str(row["rule"])[:60]
+        for row, one in rows
+        if one is not None
         and one.kind in FORBIDDEN
         and one.kind not in construct.allows
         and one.low > bar
-        for one in map(_simple, _rows(report, MEMORY))
-    )
+    ]
 
 
 def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
@@ -500,7 +505,7 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """
     construct = specification.construct
     assert construct is not None
-    if _is_passed_without(specification, report):
+    if _passed_without(specification, report):
         return "failed"
     if any(one.get("verdict") == "FAIL" for one in _rows(report, RULE)):
         return "failed"

@@ -35,6 +35,11 @@ CONSTRUCT = (
     "abolished_by: [{lesion: blind, at_most: 0.25}, {lesion: anhedonia, at_most: 0.5}]}"
 )
 
+REFERENCE = """
+reference: [{measure: success, value: 0.75, status: made up}]
+margin: 0.1
+"""
+
 
 def written(folder: Path, keys: str = CONSTRUCT) -> Specification:
     path = folder / "maze.protocol.yaml"
@@ -82,6 +87,25 @@ def test_what_else_fails_in_the_audit_is_known(tmp_path: Path) -> None:
     ]
     assert status(tmp_path, specification, content) == "validated"
     assert also_failed(specification) == ("declared animal",)
+
+
+def test_whether_a_row_on_memory_fails_is_decided_by_the_present_bar(
+    tmp_path: Path,
+) -> None:
+    specification = written(tmp_path, CONSTRUCT + REFERENCE)
+    content = report(specification)
+    row: dict[str, Any] = {
+        "rule": "memory: outcome, 1 bit",
+        "verdict": "FAIL",
+        "numbers": {"class": "outcome", "clock": "life", "states": 2, "within": False},
+    }
+    content["findings"].append(row)
+    # A PASS begins at 0.65.
+    for low, failed in ((0.64, ()), (0.66, ("memory: outcome, 1 bit",))):
+        row["numbers"] |= {"rate": low + 0.02, "low": low}
+        now = status(tmp_path, specification, content)
+        assert now == ("failed" if failed else "validated")
+        assert also_failed(specification) == failed
 
 
 def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:
