@@ -5,12 +5,15 @@ from __future__ import annotations
 from cheesebench.protocol import Specification
 from cheesebench.protocol.validation import (
     FORBIDDEN,
+    MEMORY,
+    ability_scale,
     construct_status,
     simple_subjects,
 )
 from website.installed import CATALOGUE
 from website.lesions import (
     CLASSICS,
+    OF_THE_DAY,
     WHY,
     classics,
     is_current,
@@ -53,6 +56,35 @@ def test_what_is_stored_holds() -> None:
             for lesion, row in rows.items()
             if row["verdict"] == "FAIL"
         } == {}, name
+
+
+#: Why an ideal subject may fail a judged trial of a protocol. In all others it never
+#: does: a lower rate would be a fault of the search, and set the ability scale wrong.
+NOT_IDEAL = {
+    "biconditional": "the pairs are learnt from the first trial, which is judged",
+    "go_no_go": "the signals are learnt from the first trial, which is judged",
+    "set_shifting": "the second trial of a life may leave two features possible",
+}
+
+
+def test_the_stored_ideal_is_the_true_one() -> None:
+    ideal = {name: rows_of(one)["intact"]["found"] for name, one in stored().items()}
+    below = {name for name, found in ideal.items() if found["rate"] < 1}
+    assert below == NOT_IDEAL.keys()
+    scales = map(ability_scale, validated().values())
+    assert {one.ideal for one in scales if one is not None} == {1.0}
+
+
+def test_rows_on_memory_are_settled_and_keep_no_bar() -> None:
+    for name, entry in stored().items():
+        bar = validated()[name].bar
+        for row in entry["findings"]:
+            if not row["rule"].startswith(MEMORY):
+                continue
+            found = row["numbers"]
+            assert not found.keys() & {*OF_THE_DAY}, name
+            if bar is not None:
+                assert not found["low"] <= bar <= found["high"], (name, row["rule"])
 
 
 def test_a_report_says_validated_of_what_is_stored_and_of_nothing_else() -> None:

@@ -37,6 +37,8 @@ PROTOCOLS = Path(__file__).parents[1] / "protocols"
 CLASSICS = PROTOCOLS / "classics"
 #: An audit is stored in the folder of its protocols.
 FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
+#: The numbers of a finding that are not stored (see ``_lasting``).
+OF_THE_DAY = ("bar", "passes")
 #: The stored parts of an audit, and the prefix of the rules of each.
 PARTS: dict[AuditPart, str] = {"lesions": RULE, "memory": MEMORY}
 
@@ -113,7 +115,7 @@ def measure(
     settings = AuditSettings(parts=tuple(parts), processes=os.cpu_count() or 1)
     report = audit_specification(specification, settings)
     findings = [
-        {"rule": one.rule, "verdict": one.verdict, "numbers": dict(one.numbers)}
+        {"rule": one.rule, "verdict": one.verdict, "numbers": _lasting(one.numbers)}
         for one in report.findings
         if one.rule.startswith(tuple(PARTS[part] for part in parts))
     ]
@@ -125,6 +127,14 @@ def measure(
         "seed": settings.seed,
         "findings": findings,
     }
+
+
+def _lasting(numbers: Mapping[str, object]) -> dict[str, object]:
+    """Return the numbers without those that change with the animals' numbers: the bar
+    of a row on memory, and whether it is passed. Whoever reads a row compares it with
+    the bar of its day.
+    """
+    return {key: one for key, one in numbers.items() if key not in OF_THE_DAY}
 
 
 def completed(

@@ -58,6 +58,11 @@ COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
 TRIAL, WATCHED = 15.0, 2.0
 #: Maximum number of behaviours in a repertoire.
 BEHAVIOURS = 12
+#: Words for a reward and for a punishment: up to half of the largest one met in a part
+#: of a trial, up to half of the largest one met in a whole trial, and above that. If
+#: the two halves are equal, the first two words suffice.
+PAID = ("paid", "well paid", "best paid")
+COST = ("cost", "punished", "most punished")
 NOWHERE = -1
 #: What the next state depends on: state, code of reward and text, and rank of the place
 #: where the trial ended.
@@ -118,6 +123,17 @@ class Automaton:
         ]
 
 
+@dataclass(slots=True)
+class Extremes:
+    """The largest reward and the largest punishment (negative) met so far, or 0."""
+
+    best: float = 0.0
+    worst: float = 0.0
+
+    def see(self, reward: float) -> None:
+        self.best, self.worst = max(self.best, reward), min(self.worst, reward)
+
+
 class Experience:
     """Stored beginnings of trials in many lives, and the results of the aims that were
     carried out from there.
@@ -151,14 +167,17 @@ class Experience:
         self.samples: dict[aims.Kind, list[aims.Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._sights: list[Counter[tuple[object, ...]]] = [Counter(), Counter()]
+        #: The rewards met between two decisions, and in whole trials.
+        self._parts, self._wholes = Extremes(), Extremes()
         #: Whether every trial is independent of actions in earlier trials.
         self.is_independent = True
         self._collect()
         self._number_sights()
         self.zeros = self.places.zeros()
         self.aims = [self._aims(self.samples[kind]) for kind in self.number]
-        rewards = [edge.reward for edge in self._tried()]
-        self._best, self._worst = max([0.0, *rewards]), min([0.0, *rewards])
+        for edge in self._tried():
+            self._parts.see(edge.reward)
+            self._wholes.see(edge.reward)
         relevance = Relevance(paradigm.program, lesion)
         # An action that is rare in random lives may matter, so the sampled lives cannot
         # show independence if the program reads behaviour.
@@ -211,10 +230,15 @@ class Experience:
         judged = 0
         while judged < JUDGED and (found := self.begin(life)) is not None:
             yield self._kept(found) if isinstance(found, aims.Moment) else found
+            total = 0.0
+            if isinstance(found, aims.Moment) and found.begun is not None:
+                total = found.begun[0]
             while isinstance(found, aims.Moment):
                 self._take(found, number, taken)
                 edge = self._wander(found, life)
-                found = edge.next or edge
+                found, total = edge.next or edge, total + edge.reward
+                self._parts.see(edge.reward)
+            self._wholes.see(total)
             judged += found.score is not None
 
     def _take(
@@ -598,11 +622,15 @@ class Experience:
         return known
 
     def _code(self, reward: float, said: tuple[str, ...]) -> int:
+        # A trial of several parts may pay much more than each of them, so what is much
+        # for a part and what is much for a trial are told apart.
+        scales = self._parts, self._wholes
         if reward > WIN:
-            is_best = reward > self._best / 2 + 1e-9 or self._best <= WIN
-            what = "well paid" if is_best else "paid"
+            halves = {one.best / 2 for one in scales}
+            what = PAID[sum(reward > half + 1e-9 for half in halves)]
         elif reward < -WIN:
-            what = "punished" if reward <= self._worst / 2 else "cost"
+            halves = {one.worst / 2 for one in scales}
+            what = COST[sum(reward <= half for half in halves)]
         else:
             what = "unpaid"
         return self.codes.setdefault((what, said), len(self.codes))

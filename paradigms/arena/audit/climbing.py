@@ -33,8 +33,10 @@ POOL, PAIRED, PAIRS = 20, 0.4, 3
 IN_VAIN, LONG_IN_VAIN = 5, 15
 #: A rule is run in fresh lives with ``FRESH`` judged trials. The run ends earlier if it
 #: has taken ``CONFIRMED`` steps (at an effort of 1), but not before ``FEWEST`` balanced
-#: groups of subjects.
-FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
+#: groups of subjects. While the interval contains the bar, the run goes on, up to
+#: ``UNSETTLED`` times as far. It is looked at after each doubling only, so that it
+#: seldom leaves the bar by chance.
+FRESH, CONFIRMED, FEWEST, UNSETTLED = 4000, 1_000_000, 4, 16
 
 
 class Part(NamedTuple):
@@ -267,7 +269,9 @@ class Search:
 
     def _rules_of_copy(self, members: int) -> dict[automata.Situation, int]:
         paid = {
-            code for (what, _), code in self._world.codes.items() if what == "well paid"
+            code
+            for (what, _), code in self._world.codes.items()
+            if what in automata.PAID[1:]
         }
         is_place, states = self._memory.name == "place", self._memory.states
         return {
@@ -354,7 +358,7 @@ class Search:
         by_place = self._memory.clock == "trial" and chance.random() < 0.5
         after = "place" if by_place else chance.choice(("stay", "next", "place"))
         pays = {
-            code: what == "well paid"
+            code: what in automata.PAID[1:]
             if chance.random() < 0.8
             else chance.random() < 0.5
             for (what, _), code in self._world.codes.items()
@@ -483,6 +487,12 @@ class Fresh:
     high: float
     trials: int
 
+    def passes(self, bar: float) -> bool | None:
+        """Return whether the whole interval is above the bar, or None if the bar is in
+        the interval.
+        """
+        return None if self.low <= bar <= self.high else self.low > bar
+
 
 def confirmed(
     world: automata.Experience,
@@ -490,27 +500,35 @@ def confirmed(
     seed: int,
     effort: float,
     used: Counter[automata.Situation],
+    bar: float | None = None,
 ) -> Fresh:
     """Lead fresh lives, and return the result. Each balanced group of subjects is one
     observation, because a habit does best with some subjects of a group and worst with
     others.
     """
-    groups: dict[int, list[tuple[float, int]]] = {}
-    most = world.spent + CONFIRMED * effort
-    for own, subject, _ in runs.lives_for(
-        world.specification, FRESH, seed, judged=True
-    ):
-        if own not in groups and world.spent > most and len(groups) >= FEWEST:
-            break
-        groups.setdefault(own, []).append(world.live(automaton, own, subject, used))
-    counts = [
-        (sum(p for p, _ in one), sum(n for _, n in one)) for one in groups.values()
-    ]
-    value, trials = _share(counts), sum(n for _, n in counts)
+    groups: list[tuple[float, int]] = []
+    begun, planned, far = world.spent, 0, 1
+    lives = runs.lives_for(world.specification, FRESH * UNSETTLED, seed, judged=True)
+    for _, group in itertools.groupby(lives, key=lambda one: one[0]):
+        spent = (world.spent - begun) / (CONFIRMED * effort)
+        if planned >= FRESH * far or (spent > far and len(groups) >= FEWEST):
+            is_settled = bar is None or _fresh(world, groups).passes(bar) is not None
+            if is_settled or far == UNSETTLED:
+                break
+            far *= 2
+        subjects = list(group)
+        planned += sum(trials for _, _, trials in subjects)
+        scores = [world.live(automaton, *own[:2], used) for own in subjects]
+        groups.append((sum(p for p, _ in scores), sum(n for _, n in scores)))
+    return _fresh(world, groups)
+
+
+def _fresh(world: automata.Experience, groups: Sequence[tuple[float, int]]) -> Fresh:
+    value, trials = _share(groups), sum(n for _, n in groups)
     if world.measure is None:
-        there = runs.rate([(round(p), n) for p, n in counts], runs.Z99)
+        there = runs.rate([(round(p), n) for p, n in groups], runs.Z99)
         return Fresh(value, there.low, there.high, trials)
-    means = [p / n for p, n in counts if n]
+    means = [p / n for p, n in groups if n]
     error = (
         runs.Z99 * statistics.stdev(means) / len(means) ** 0.5
         if len(means) > 1

@@ -59,7 +59,7 @@ def audit_memory(
         else:
             used = Counter()
             seed = settings.seed + 16 * APART
-            fresh = climbing.confirmed(world, best[1], seed, min(1, share), used)
+            fresh = climbing.confirmed(world, best[1], seed, min(1, share), used, bar)
         found.append(_or_smaller(Found(*best, fresh, used), memory, found))
         finding = _finding(world, memory, found[-1], bar, tried, settings.effort)
         if settings.progress:
@@ -156,10 +156,11 @@ def _finding(
     interval = f"[{runs.shown(fresh.low)}, {runs.shown(fresh.high)}]"
     text = f"found {runs.shown(fresh.value)} {interval} in {fresh.trials} fresh trials"
     verdict: AuditVerdict = "note"
-    passes = bar is not None and fresh.value > bar
+    passes = False if bar is None else fresh.passes(bar)
     if bar is not None:
         none = f"none that passes was found at effort {effort:g}"
-        text += f"; PASS from {runs.shown(bar)}: {'PASS' if passes else none}"
+        said = {True: "PASS", False: none, None: "not settled"}
+        text += f"; PASS from {runs.shown(bar)}: {said[passes]}"
     if memory.name in FORBIDDEN and not memory.within and fresh.low > (bar or 1):
         construct = world.specification.construct
         is_allowed = construct is not None and memory.name in construct.allows

@@ -8,6 +8,7 @@ from cheesebench.paradigms.arena.audit import aims
 from cheesebench.paradigms.arena.audit.automata import (
     Automaton,
     Experience,
+    Extremes,
     Memory,
     _joined,
     _paid,
@@ -142,7 +143,8 @@ def test_a_sight_that_was_never_met_is_the_first_of_its_kind(world: Experience) 
 
 def test_rewards_have_codes_by_their_size_and_text(world: Experience) -> None:
     world._coded.clear()
-    world._best, world._worst, world.codes = 1.0, -1.0, {}
+    world._parts, world.codes = Extremes(1.0, -1.0), {}
+    world._wholes = world._parts
     for reward in (1.0, 0.5, 0.3, 0.04, -0.04, -0.3, -0.5):
         world.code(reward, ())
     assert [what for what, _ in world.codes] == [

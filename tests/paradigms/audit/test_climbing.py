@@ -155,24 +155,24 @@ FOUND: dict[str, list[str]] = {
         "['TWO'] and ['THREE']",
         "0.3336 59 4477 0.333 0.210 0.485 72 in state 1 goes to place 1, clockwise from north, and waits at ['ONE'], "
         "waits at ['TWO'] and ['THREE']; in state 2 goes to place 1, clockwise from north, and waits. Next state: "
-        "punished THREE -> 2, unpaid THREE -> 1, cost THREE -> 1",
+        "most punished THREE -> 2, unpaid THREE -> 1, cost THREE -> 1",
         "0.3336 68 4086 0.333 0.210 0.485 72 in state 1 goes to place 1, clockwise from north, and waits at ['ONE'], "
         "waits at ['TWO'] and ['THREE']; in state 2 goes to place 1, clockwise from north, and waits at ['ONE'], waits "
         "at ['TWO'] and ['THREE']. Next state: at 1 -> 1 (places clockwise from near )",
         "0.3336 102 4266 0.333 0.210 0.485 72 in state 1 goes to place 1, clockwise from north, and waits at ['ONE'], "
         "waits at ['TWO'] and ['THREE']; in state 2 goes to place 1, clockwise from north, and waits at ['ONE'] and "
-        "['TWO'], waits at ['THREE']. Next state: from 1 punished THREE at 1 -> 2, from 1 unpaid THREE at 1 -> 1, from "
-        "2 punished THREE at 1 -> 1, from 2 cost THREE at 1 -> 2 (places clockwise from north)",
+        "['TWO'], waits at ['THREE']. Next state: from 1 most punished THREE at 1 -> 2, from 1 unpaid THREE at 1 -> 1, from "
+        "2 most punished THREE at 1 -> 1, from 2 cost THREE at 1 -> 2 (places clockwise from north)",
         "0.3336 59 4140 0.333 0.210 0.485 72 in state 1 goes to place 1, clockwise from north, and waits at ['ONE'], "
         "waits at ['TWO'] and ['THREE']; in state 2 goes to place 1, clockwise from north, and waits at ['ONE'], waits "
         "at ['TWO'] and ['THREE']; in state 3 goes to place 1, clockwise from north, and waits at ['ONE'], waits at "
         "['TWO'] and ['THREE']; in state 4 goes to place 1, clockwise from north, and waits at ['ONE'], waits at "
-        "['TWO'] and ['THREE']. Next state: from 1 punished THREE at 1 -> 1, from 1 unpaid THREE at 1 -> 1 (places "
+        "['TWO'] and ['THREE']. Next state: from 1 most punished THREE at 1 -> 1, from 1 unpaid THREE at 1 -> 1 (places "
         "clockwise from straight ahead)",
         "0.3336 46 4271 0.333 0.210 0.485 72 in state 1 goes to place 1, clockwise from north, and waits at ['ONE'] and"
         " ['THREE'], waits at ['TWO']; in state 2 goes to place 1, clockwise from north, and waits at ['ONE'], waits at"
-        " ['TWO'] and ['THREE']. Next state: from 1 punished THREE at nowhere -> 2, from 1 unpaid THREE at nowhere -> "
-        "2, from 1 unpaid TWO at 1 -> 1, from 1 cost TWO at 1 -> 1, from 2 punished THREE at nowhere -> 1, from 2 "
+        " ['TWO'] and ['THREE']. Next state: from 1 most punished THREE at nowhere -> 2, from 1 unpaid THREE at nowhere -> "
+        "2, from 1 unpaid TWO at 1 -> 1, from 1 cost TWO at 1 -> 1, from 2 most punished THREE at nowhere -> 1, from 2 "
         "unpaid THREE at nowhere -> 1 (places clockwise from north)",
         "0.3336 30 4016 0.333 0.210 0.485 72 waits at ['ONE'] and ['THREE'], goes to place 1, clockwise from north, and"
         " waits at ['TWO']",

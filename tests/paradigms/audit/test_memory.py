@@ -18,7 +18,12 @@ from cheesebench.paradigms.arena.audit.automata import (
     Experience,
     Memory,
 )
-from cheesebench.paradigms.arena.audit.climbing import Search
+from cheesebench.paradigms.arena.audit.climbing import (
+    Fresh,
+    Search,
+    confirmed,
+    without_memory,
+)
 from cheesebench.paradigms.arena.audit.memory import audit_memory, classes
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.protocol import load_protocol, with_arena
@@ -281,6 +286,69 @@ def test_a_copy_of_the_sample_is_always_tried() -> None:
     assert float(str(copied.numbers["rate"])) > 0.95
     assert "none that passes was found at effort 0.1" in found["nothing"].text
     assert "which is no bound: --effort 0.3 tries more" in found["nothing"].text
+
+
+BRIEF = ("trials: 20", "trials: 5")
+#: A press costs little. After two pauses, which look like the choice, it may cost more.
+LATE = (
+    ("press: active, reward: 1, end: fed", "press: active, reward: -0.25, go: pause"),
+    ("press: lever, end: unfed", "press: lever, set: {active: none}, go: pause"),
+    (
+        "schedule:",
+        """    pause: {rules: [{after: 2, go: again}]}
+    again: {rules: [{after: 2, go: outcome}]}
+    outcome:
+      rules:
+        - {after: 2, if: active == none, reward: -4, end: unfed}
+        - {after: 2, end: fed}
+schedule:""",
+    ),
+)
+#: One press pays, and then a second one.
+TWO_PARTS = (
+    ("press: active, reward: 1, end: fed", "press: lever, reward: 1, go: second"),
+    ("- {press: lever, end: unfed}", "- {after: 20, end: unfed}"),
+    (
+        "schedule:",
+        """    second:
+      rules:
+        - {press: active, reward: 1, end: fed}
+        - {press: lever, end: unfed}
+schedule:""",
+    ),
+)
+
+
+def test_rewards_are_told_apart_by_what_a_whole_life_may_have() -> None:
+    # A part of a trial that is rare in the sample (the shock after a press) may have
+    # the largest rewards.
+    world = Experience(chamber(*LATE, BRIEF), 0, 40)
+    told = {reward: world.code(reward, ()) for reward in (-4.0, -0.25, 0.25)}
+    assert len({*told.values()}) == 3
+    words = {code: what for (what, _), code in world.codes.items()}
+    assert words[told[-4.0]] == "punished"
+    assert words[told[-0.25]] == "cost"
+
+
+def test_what_a_trial_of_two_parts_pays_is_more_than_one_of_them() -> None:
+    world = Experience(chamber(*TWO_PARTS, BRIEF), 0, 40)
+    assert len({world.code(reward, ()) for reward in (0.0, 1.0, 2.0)}) == 3
+
+
+def test_more_lives_are_led_while_the_bar_is_in_the_interval() -> None:
+    world = Experience(chamber(BRIEF), 0, 40)
+    goes = next(n for n, aim in enumerate(world.aims[0]) if aim.group >= 0)
+    habit = without_memory((goes,) * len(world.kind_of))
+
+    def fresh(bar: float | None) -> Fresh:
+        return confirmed(world, habit, 5, 0.002, Counter(), bar)
+
+    once, near, far = fresh(None), fresh(0.5), fresh(0.9)
+    assert once == far
+    assert far.passes(0.9) is False
+    assert near.passes(0.5) is None
+    assert near.trials > 10 * once.trials
+    assert near.high - near.low < (once.high - once.low) / 3
 
 
 def test_equal_seeds_find_equal_rules() -> None:
