@@ -180,30 +180,32 @@ FOUND: dict[str, list[str]] = {
     "sample": [
         "5 [77, 67] 8 26244",
         "0.0001 1 5680 0.000 0.000 0.094 64 waits",
-        "0.0251 34 6369 0.016 0.002 0.122 64 in state 1 goes to cup 4, clockwise from its own side, and waits at [* "
-        "x1], goes to cup 1, clockwise from straight ahead, and waits at [plain]; in state 2 goes to cup that shows o "
-        "2, clockwise from north, then on anticlockwise at [* x1], goes to cup 2, clockwise from north, and waits at "
-        "[plain]. Next state: unpaid -> 2, well paid -> 1",
-        "0.0876 10 5940 0.062 0.015 0.222 64 in state 1 goes to the nearest cup of 2 from number 3 on, clockwise from "
-        "north, then to the others at [* x1], goes to cup 1, clockwise from straight ahead, and waits at [plain]; in "
-        "state 2 goes to cup 4, clockwise from straight ahead, and waits at [* x1], goes to cup 1, clockwise from "
-        "north, and waits at [plain]. Next state: at 1 2 -> 2, at 4 3 -> 1 (places clockwise from o)",
-        "0.1001 53 6498 0.109 0.021 0.409 64 in state 1 goes to the nearest cup of 2 from number 2 on, clockwise from "
-        "its own side, then to the others at [* x1], goes to the nearest cup of 4 from number 1 on, clockwise from "
-        "north, then to the others at [plain]; in state 2 goes to cup that shows o 3, clockwise from north, then on "
-        "anticlockwise at [* x1], goes to cup 1, clockwise from its own side, and waits at [plain]. Next state: from 1 "
-        "unpaid at 1 2 3 4 -> 1, from 1 well paid at 1 4 -> 1, from 1 well paid at 2 3 -> 2, from 2 unpaid at 1 4 -> 1,"
-        " from 2 unpaid at 2 -> 2 (places clockwise from straight ahead)",
-        "0.0001 74 5994 0.000 0.000 0.094 64 in state 1 goes to cup 1, clockwise from north, and waits at [* x1], waits"
-        " at [plain]; in state 2 goes to cup 2, clockwise from north, and waits at [* x1], waits at [plain]; in state 3"
-        " goes to cup 3, clockwise from north, and waits at [* x1], waits at [plain]; in state 4 goes to cup 4, "
-        "clockwise from north, and waits at [* x1], waits at [plain]. Next state: from 1 unpaid at 1 -> 1, from 1 well "
-        "paid at 1 -> 1 (places clockwise from north)",
-        "0.0876 60 4521 0.094 0.035 0.229 64 in state 1 goes to cup 3, by distance from itself, and waits at [* x1], "
+        "0.0501 34 7427 0.062 0.019 0.188 64 in state 1 goes to cup 4, clockwise from its own side, and waits at [* "
+        "x1], goes to cup 1, clockwise from north, and waits at [plain]; in state 2 goes to cup that shows o 2, "
+        "clockwise from north, then on anticlockwise at [* x1], goes to cup 2, clockwise from north, and waits at "
+        "[plain]. Next state: unpaid -> 2, well paid -> 1, best paid -> 1",
+        "0.0876 10 5575 0.062 0.015 0.222 64 in state 1 goes to the nearest cup of 2 from number 3 on, clockwise "
+        "from north, then to the others at [* x1], goes to cup 1, clockwise from straight ahead, and waits at "
+        "[plain]; in state 2 goes to cup 4, clockwise from straight ahead, and waits at [* x1], goes to cup 1, "
+        "clockwise from north, and waits at [plain]. Next state: at 1 2 -> 2, at 4 3 -> 1 (places clockwise from o)",
+        "0.1252 83 6292 0.156 0.063 0.338 64 in state 1 goes to the nearest cup of 2 from number 2 on, clockwise "
+        "from its own side, then to the others at [* x1], goes to the nearest cup of 2 from number 3 on, clockwise "
+        "from its own side, then to the others at [plain]; in state 2 goes to cup that shows * 1, clockwise from "
+        "north, and waits at [* x1], goes to cup 1, clockwise from its own side, and waits at [plain]. Next state: "
+        "from 1 unpaid at 1 4 -> 1, from 1 unpaid at 2 3 -> 2, from 1 well paid at 1 4 -> 1, from 1 well paid at 2 "
+        "-> 2, from 1 best paid at 1 4 -> 1, from 1 best paid at 2 -> 2, from 2 well paid at 1 4 -> 1, from 2 well "
+        "paid at 2 3 -> 2, from 2 best paid at 1 -> 1, from 2 best paid at 2 3 -> 2 (places clockwise from north)",
+        "0.0001 52 4197 0.000 0.000 0.094 64 in state 1 goes to cup 1, clockwise from north, and waits at [* x1], "
+        "waits at [plain]; in state 2 goes to cup 2, clockwise from north, and waits at [* x1], waits at [plain]; in "
+        "state 3 goes to cup 3, clockwise from north, and waits at [* x1], waits at [plain]; in state 4 goes to cup "
+        "4, clockwise from north, and waits at [* x1], waits at [plain]. Next state: from 1 unpaid at 1 -> 1, from 1 "
+        "well paid at 1 -> 1 (places clockwise from north)",
+        "0.0876 67 5547 0.094 0.035 0.229 64 in state 1 goes to cup 3, by distance from itself, and waits at [* x1], "
         "goes to cup 1, clockwise from straight ahead, and waits at [plain]; in state 2 goes to the nearest cup that "
         "shows o of 2 from number 3 on, clockwise from its own side, then to the others at [* x1], goes to cup 3, "
         "clockwise from north, and waits at [plain]. Next state: from 1 unpaid at 1 3 -> 2, from 1 unpaid at 2 -> 1, "
-        "from 1 well paid at 4 -> 2, from 2 unpaid at 3 -> 2, from 2 well paid at 3 -> 2 (places clockwise from near o)",
+        "from 1 well paid at 4 -> 2, from 2 unpaid at 3 -> 2, from 2 well paid at 3 -> 2 (places clockwise from near "
+        "o)",
         "0.0001 68 5440 0.000 0.000 0.094 64 waits",
     ],
 }
