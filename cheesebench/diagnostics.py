@@ -218,7 +218,7 @@ _ERRORS = {
     213: "A rule has no trigger, or more than one.",
     214: "A rule (or an entry of `finish`) has both `go` and `end`.",
     215: "A watch rule has an exit or a clock.",
-    216: "`until` can never hold: `count` is larger than `of`.",
+    216: "A condition can never hold: an `until` whose `count` is larger than `of`, or a `where` in the judged blocks.",
     217: "A reference's rate is outside 0 to 1, its spread is larger than is possible, or its interval is reversed.",
     218: "A number is impossible: a reward that divides by 0 or is infinite, a probability above 1, ...",
     219: "An end is called `timeout`, which is reserved for trials cut off by the limit.",

@@ -249,8 +249,8 @@ class TrialResult:
     outcome: str
     success: bool | None
     compared: bool
-    """Whether the reference's ``where`` holds (True if there is none). Other trials do
-    not enter the pass rate.
+    """Whether ``where`` of the reference and of the estimand holds (True if there is
+    none). Other trials do not enter the pass rate.
     """
     counters: Mapping[str, int]
     measures: Mapping[str, Value]

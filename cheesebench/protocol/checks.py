@@ -315,24 +315,27 @@ def _leads_out(rule: RuleSpec, state: str) -> bool:
 
 
 def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Warn (317) of an estimand whose ``last`` is more than the number of trials of a
-    subject, and (336) of one whose trials the audit of a construct cannot judge.
+    """Warn (317) of an estimand whose ``last`` is more than the number of trials that
+    count, and (336) of one whose trials the audit of a construct cannot judge.
     """
     estimand = spec.document.estimand
-    last = None if isinstance(estimand, str) else estimand.last
-    if last is not None and last > spec.planned_trials:
-        sentence = f"'last: {last}' means all trials of a subject, because there are only {spec.planned_trials}."
-        diagnostics.warning(
-            317,
-            root.find(("estimand", "last")).position,
-            sentence,
-            "Write 'estimand: all', or a smaller number.",
+    if isinstance(estimand, str) or (last := estimand.last) is None:
+        return
+    place, most = (
+        root.find(("estimand", "last")).position,
+        sum(spec.judged_sessions.values()),
+    )
+    if last > most:
+        sentence = f"'last: {last}' means all trials that count, because there are at most {most} for a subject."
+        instead = (
+            "Write 'estimand: all'" if estimand.where is None else "Leave out 'last'"
         )
+        remedy = f"{instead}, or write a smaller number."
+        diagnostics.warning(317, place, sentence, remedy)
     if spec.construct is not None and spec.judges_part_of_a_block:
         blocks = " and ".join(f"'{name}'" for name in spec.judged_blocks)
         sentence = f"'last: {last}' counts only a part of {blocks}. An audit judges whole blocks, so this construct will fail."
         remedy = "Give the trials that count a block of their own, and write 'estimand: {block: NAME}'."
-        place = root.find(("estimand", "last")).position
         diagnostics.warning(336, place, sentence, remedy)
 
 

@@ -869,7 +869,7 @@ class Estimand(DocumentModel):
 
     last: Count | None = Field(
         None,
-        description="How many trials of each subject count, from the last backwards.",
+        description="How many trials of each subject count: the last of those for which `where` holds.",
     )
     block: Names | None = Field(
         None, description="The blocks whose trials count.", min_length=1

@@ -1305,6 +1305,15 @@ def resolve(
         ),
     )
     evidence.check()
+    if not diagnostics.errors and not specification.judged_blocks:
+        diagnostics.error(
+            216,
+            root.find(
+                ["reference" if document.estimand == "all" else "estimand"]
+            ).position,
+            "No trial counts: 'where' holds in none of the blocks that are judged.",
+            "Correct the block that it names.",
+        )
     specification = dataclasses.replace(
         specification, references=resolve_references(specification, root, diagnostics)
     )

@@ -495,18 +495,23 @@ class Specification(BaseSpecification):
         return tuple(
             block.name
             for block in self.schedule
-            if chosen is None or block.name in chosen
+            if (chosen is None or block.name in chosen)
+            and _holds_in(block.name, self.where) is not False
         )
 
     def _last_blocks(self, trials: int) -> tuple[str, ...]:
-        """Return the blocks that the last trials of a subject may be in."""
-        if any(block.criteria for block in self.schedule):
-            return tuple(block.name for block in self.schedule)
+        """Return the blocks that the last ``trials`` trials for which ``where`` holds
+        may be in.
+        """
         names: list[str] = []
         for block in reversed(self.schedule):
-            if trials > 0:
-                names.insert(0, block.name)
-            trials -= block.planned
+            holds = _holds_in(block.name, self.where)
+            if trials <= 0 or holds is False:
+                continue
+            names.insert(0, block.name)
+            # Otherwise a subject may have few such trials in this block, or none.
+            if holds and not block.criteria:
+                trials -= block.planned
         return tuple(names)
 
     @property
@@ -606,10 +611,12 @@ class Specification(BaseSpecification):
 
 
 def _holds_in(block: str, where: ex.Expression | None) -> bool | None:
-    """Return True if a condition holds in all trials of a block, False if it holds in
-    none, and None if neither is known.
+    """Return True if a condition holds in all trials of a block (or is None), False if
+    it holds in none, and None if neither is known.
     """
     match where:
+        case None:
+            return True
         case ex.Binary("and" | "or" as operator, left, right):
             found, decisive = (
                 {_holds_in(block, left), _holds_in(block, right)},

@@ -546,13 +546,12 @@ def _with_missing(
 def _judged_trials(plan: CellPlan) -> int:
     """Return how many of a subject's planned trials enter the pass rate."""
     kind, _, argument = plan.estimand.partition(":")
-    if kind == "last":
-        return min(plan.trials, int(argument))
     names = _named(argument) if kind == "block" and plan.blocks else None
     places = map(plan.place_of, range(plan.trials))
-    return sum(
+    number = sum(
         compared and (names is None or block in names) for block, _, compared in places
     )
+    return min(number, int(argument)) if kind == "last" else number
 
 
 def _named(argument: str) -> list[str]:

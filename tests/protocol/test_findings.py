@@ -234,6 +234,13 @@ ERRORS = {
         "schedule: {one: {trials: 9, repeat: {at_most: 9, until: {outcome: «fond, count: 2}}}}",
     ),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
+    "an estimand that counts no trial": (
+        "E216", SCORED + "schedule: {one: {}, two: {}}\nestimand: «{block: one, where: block == two}"
+    ),
+    "a reference that counts no trial": (
+        "E216", SCORED + "schedule: {one: {}, two: {}}\n"
+        "reference: «[{measure: success, value: 1, where: block == one and block == two, status: x}]"
+    ),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "a spread in percent": (
         "E217", SCORED + "reference: [{measure: success, value: 0.84, sd: «6, n_animals: 8, status: x}]"
@@ -477,6 +484,9 @@ WARNINGS = {
         + "measures: {share: early}\nreference: [«{measure: share, value: 29.5, status: x}]"
     ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
+    "more last trials than count": (
+        "W317", SCORED + "schedule: {one: {}, two: {}}\nestimand: {last: «2, where: block == one}"
+    ),
     "a part of a block for a construct": (
         "W336", "schedule: {one: {trials: 5}}\nestimand: {last: «4}\n" + construct("blind")
     ),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 import pytest
 
 from cheesebench.diagnostics import Diagnostic
+from cheesebench.interfaces import FORWARD, RUNNING, STAY
 from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena.audit.runs import DARKNESS, is_judged
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
+from cheesebench.statistics.sample import enter_estimand
 from tests.protocol.short import FOUND
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
@@ -46,6 +52,8 @@ Accept = Callable[[str], Specification]
         ("{block: two}", "block:two", {3: 3, 4: 3}, (8, 6)),
         ("{block: [one, three]}", "block:one,three", {1: 4, 2: 4, 5: 5}, (6, 13)),
         ("{where: steps > 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
+        ("{where: block == two}", "all", {3: 3, 4: 3}, (8, 6)),
+        ("{last: 7, where: block != three}", "last:7", {2: 1, 3: 3, 4: 3}, (7, 7)),
     ],
 )
 def test_an_estimand_chooses_trials_of_sessions(
@@ -79,34 +87,70 @@ def test_blocks_after_the_last_judged_one_do_not_count(
     assert accept(f"{BLOCKS}estimand: {estimand}").blocks_after_judged == after
 
 
+UNTIL = "until: {outcome: found, count: 1}"
+
+
 @pytest.mark.parametrize(
-    ("estimand", "blocks", "part"),
+    ("early", "estimand", "blocks", "part"),
     [
-        ("all", ("one", "two", "three"), False),
-        ("{block: two}", ("two",), False),
-        ("{last: 3}", ("three",), True),
-        ("{last: 5}", ("three",), False),
-        ("{last: 6}", ("two", "three"), True),
-        ("{last: 11}", ("two", "three"), False),
-        ("{last: 30}", ("one", "two", "three"), False),
+        ("", "all", "one two three", False),
+        ("", "{block: two}", "two", False),
+        ("", "{last: 3}", "three", True),
+        ("", "{last: 5}", "three", False),
+        ("", "{last: 6}", "two three", True),
+        ("", "{last: 11}", "two three", False),
+        ("", "{last: 30}", "one two three", False),
+        ("one", "{last: 5}", "three", False),
+        ("one", "{last: 11}", "two three", False),
+        ("one", "{last: 12}", "one two three", True),
+        ("one", "{last: 19}", "one two three", False),
+        ("three", "{last: 5}", "two three", True),
+        ("", "{where: block == two}", "two", False),
+        ("", "{last: 6, where: block == two}", "two", False),
+        ("", "{last: 8, where: block != two}", "one three", True),
+        ("", "{last: 13, where: block != two}", "one three", False),
+        ("", "{last: 5, where: steps > 3}", "one two three", True),
+        ("", "{last: 6, where: block == two and steps > 3}", "two", False),
+        ("", "{last: 8, where: block == three or steps > 3}", "one two three", True),
     ],
 )
-def test_the_last_trials_may_be_a_part_of_a_block(
-    estimand: str, blocks: tuple[str, ...], part: bool, accept: Accept
+def test_an_audit_judges_whole_blocks(
+    early: str, estimand: str, blocks: str, part: bool, accept: Accept
 ) -> None:
-    one = accept(f"{BLOCKS}estimand: {estimand}")
-    assert one.judged_blocks == blocks
+    """In lives of a random subject, it judges exactly the trials that count, unless
+    they are a part of a block.
+    """
+    text = BLOCKS.replace(f"{early}: {{", f"{early}: {{{UNTIL}, ") if early else BLOCKS
+    one = accept(f"{text}estimand: {estimand}")
+    assert one.judged_blocks == tuple(blocks.split())
     assert one.judges_part_of_a_block is part
+    lives = [_random_life(one, subject) for subject in range(12)]
+    alike = [
+        enter_estimand(one.estimand, life) == tuple(t for t in life if t.is_audited)
+        for life in lives
+    ]
+    assert all(alike) is not part
 
 
-def test_the_last_trials_may_be_in_any_block_if_one_may_end_early(
-    accept: Accept,
-) -> None:
-    until = "until: {outcome: found, count: 3}"
-    text = BLOCKS.replace("one: {sessions: 2,", f"one: {{{until}, sessions: 2,")
-    one = accept(f"{text}estimand: {{last: 5}}")
-    assert one.judged_blocks == ("one", "two", "three")
-    assert one.judges_part_of_a_block
+class Lived(NamedTuple):
+    number: int
+    block: str
+    compared: bool
+    is_audited: bool
+    missing: str = ""
+
+
+def _random_life(specification: Specification, subject: int) -> list[Lived]:
+    life = ArenaSubject(Program(specification), DARKNESS, 0, subject)
+    chance, lived = Random(subject), list[Lived]()
+    eager = chance.random()
+    while life.begin_trial() is not None:
+        while life.step(FORWARD if chance.random() < eager else STAY)[2] == RUNNING:
+            pass
+        result = life.result()
+        is_audited = is_judged(result, specification) is not None
+        lived.append(Lived(len(lived), result.block, result.compared, is_audited))
+    return lived
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_a_malformed_estimand_is_refused_with_what_is_possible(estimand: str) ->
         enter_estimand(estimand, [])
 
 
+@pytest.mark.parametrize(("last", "typical"), [(2, 2), (5, 3)])
+def test_planned_trials_that_are_not_compared_are_not_among_the_last(
+    last: int, typical: int, plan: MakePlan
+) -> None:
+    blocks = (("test", 1, 3, True), ("after", 1, 3, False))
+    one = plan(trials=6, estimand=f"last:{last}", blocks=blocks)
+    assert draw_sample(one, []).absent_trials == typical
+
+
 def test_lives_are_put_in_order(cohort: MakeLife) -> None:
     grouped = trials_by_subject(reversed(cohort("+-", "-+")))
     assert [(s, [r.trial for r in life]) for s, life in grouped.items()] == [
