@@ -1179,8 +1179,8 @@ class EvidenceBuilder(Lookup):
         if expecting:
             place = ("tests", expecting[0], "expect", "success")
             position = self.root.find(place).position
-            others = f" (nor do {len(expecting) - 1} more)" * (len(expecting) > 1)
-            sentence = f"This test expects 'success', which the protocol does not have{others}."
+            others = f" (and {len(expecting) - 1} more)" * (len(expecting) > 1)
+            sentence = f"This test{others} expects 'success', which the protocol does not have."
             remedy = "Leave it out of the test. An edition without 'success' needs 'tests' of its own."
             self.diagnostics.warning(337, position, sentence, remedy)
 
