@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -14,17 +15,22 @@ from cheesebench.interfaces import AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.runs import Rate
+from cheesebench.paradigms.arena.audit.search import Ending, Solutions, Temptation
 from cheesebench.paradigms.arena.audit.validity import (
     FOLDS,
     PREDICTORS,
     TOLERANCE,
     Column,
     Sample,
+    _agreeing,
     _best_predictor,
     _column,
+    _finite,
     _hits,
+    _how_trials_end,
     _majority,
     _seen,
+    _tempting,
     best_guess,
     described,
     is_foreseeable,
@@ -483,3 +489,59 @@ def test_the_most_frequent_label_of_a_feature_is_its_guess() -> None:
     assert _hits(table) == 7
     assert _majority(table) == ({"x": "b", "y": "c"}, "a")
     assert _majority(Counter()) == ({}, None)
+
+
+def tempted(
+    failure: float | None, success: float | None = None, moves: int = 1
+) -> Temptation:
+    """Return what a search for reward has found in one trial."""
+
+    def ending(reward: float | None) -> Ending | None:
+        plan = tuple(("go to", f"arm{n}") for n in range(moves))
+        return None if reward is None else Ending((0,), reward, 0, plan)
+
+    return Temptation("trial 1", ending(success), ending(failure), "greed", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("failures", "most", "least", "blind", "said"),
+    [
+        ([None], 1.0, 0.5, -math.inf, "no trial failed; successes earn 0.5 to 1"),
+        ([0.25, None], 1.0, 0.5, -math.inf, "failing never pays more; successes earn 0.5 to 1, failures at most 0.25"),
+        ([0.25], 1.0, 0.5, 0.4, "failing never pays more; successes earn 0.5 to 1, failures at most 0.4"),
+        (
+            [0.75], 1.0, 0.5, 0.0,
+            "failing never pays more; successes earn 0.5 to 1, failures at most 0.75"
+            " (a slow or wasteful success can earn less than a failure in another trial)",
+        ),
+        ([1.0], 1.0, 1.0, 0.0, "every trial earns the same, 1, whether it succeeds or fails"),
+        ([0.5], 1.0, 0.5, 0.0, "failing never pays more; successes earn 0.5 to 1, failures at most 0.5"),
+    ],
+)  # fmt: skip
+def test_rewards_that_agree_with_success_are_told(
+    failures: list[float | None], most: float, least: float, blind: float, said: str
+) -> None:
+    assert _agreeing([tempted(one) for one in failures], most, least, blind) == said
+
+
+def test_a_failure_that_pays_more_is_told_with_its_moves() -> None:
+    assert _tempting(tempted(2.0, 1.0, moves=2)) == (
+        "trial 1: failing earns 2 (go to arm0, go to arm1; found by greed), succeeding 1"
+    )
+    many = _tempting(tempted(2.0, 1.0, moves=7))
+    assert "go to arm5 ...; found" in many
+    assert "arm5 ..." not in _tempting(tempted(2.0, 1.0, moves=6))
+    numbers = [_finite(one) for one in (1.5, math.inf, -math.inf)]
+    assert numbers == [1.5, None, None]
+
+
+@pytest.mark.parametrize(("guard", "more"), [("", False), ("if: steps > 3, ", True)])
+def test_how_trials_end_that_are_never_solved(
+    plant: Plant, guard: str, more: bool
+) -> None:
+    changed = plant(("{enter: side, reward", f"{{enter: side, {guard}reward"))
+    found = Solutions(trials=9, failures=Counter(error=3, timeout=6))
+    said = _how_trials_end(found, changed.specification)
+    start = "; success never held; the outcome was 'timeout' in 6 of 9"
+    assert said.startswith(start)
+    assert (said != start) == more
