@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.chat import BackendContext, BackendSpec, ModelEntry
+from cheesebench.commands.models import checked
+from cheesebench.errors import OptionError
+from cheesebench.plugin_manager import PluginManager, installed_plugins
 
 Run = Callable[..., Any]
 
@@ -98,3 +102,26 @@ def test_no_key_is_shown(
     result = run("models", "a", "--models", "mine.yaml", *form)
     assert "4u-0123456789" not in result.out + result.err
     assert "key [redacted]" in result.out
+
+
+def test_a_model_is_checked_by_its_backend() -> None:
+    def check(context: BackendContext) -> str:
+        if context.entry.id == "lost":
+            raise OptionError("there is no file 'lost'")
+        return f"{context.entry.id} with {dict(context.options)}"
+
+    def answer(check: Any, **changes: Any) -> tuple[str, str, str]:
+        spec = BackendSpec(name="lab", connect=cast(Any, len), check=check)
+        plugins = PluginManager(entry_points=False, built_ins=())
+        supply = SimpleNamespace(cheesebench_backends=lambda: [spec])
+        plugins.register(supply, name="lab")
+        given = {"name": "mine", "backend": "lab", "id": "x", "options": {"a": "b"}}
+        return checked(plugins, ModelEntry(**(given | changes)))
+
+    assert answer(check) == ("mine", "yes", "x with {'a': 'b'}")
+    assert answer(check, id="lost") == ("mine", "no", "there is no file 'lost'")
+    assert answer(None) == ("mine", "", "the backend lab cannot tell")
+    assert answer(check, backend="bal")[:2] == ("mine", "no")
+    name, ready, said = answer(lambda context: 1 / 0)
+    assert (name, ready) == ("mine", "no")
+    assert "ZeroDivisionError" in said
