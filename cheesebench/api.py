@@ -385,10 +385,10 @@ class Run:
 
         * ``model``, ``protocol``, ``view``, ``variant``, ``subject`` (from 0),
           ``trial`` (from 1), ``block``, ``session`` (from 1).
-        * ``outcome``: how the trial ended (``error`` is a wrong choice; a breakdown is
-          in ``missing``). ``judged``: whether it enters the verdict.
-          ``success``: NA if the trial does not enter the verdict. For learning curves,
-          ``recorded_success`` has the success of all trials.
+        * ``outcome``: how the trial ended, in a word of its protocol (``error`` is a
+          wrong choice; a breakdown is in ``missing``). ``judged``: whether it enters
+          the verdict. ``success``: NA if the trial does not enter the verdict. For
+          learning curves, ``recorded_success`` has the success of all trials.
         * ``missing``: empty for a trial that was run, otherwise why its result is
           missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
           ``run anew`` (stops made the cell repeat too many trials). All columns below
@@ -807,9 +807,11 @@ def _register(manager: PluginManager, name: str, plugin: Any) -> None:
                 "of its own."
             )
     if not manager.get_hookcallers(plugin):
+        remedy = "Give an AgentSpec, a BackendSpec, or an object with a function such as cheesebench_agents."
+        if isinstance(plugin, type):
+            remedy = arguments.of_class(plugin)
         raise OptionError(
-            f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, a "
-            "BackendSpec, or an object with a function such as cheesebench_agents."
+            f"{name}={shown(plugin)} has no hook, so it supplies nothing. {remedy}"
         )
 
 

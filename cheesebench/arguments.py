@@ -286,6 +286,12 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+def of_class(value: type) -> str:
+    """Return the remedy for a class that is given where an agent is named."""
+    name = value.__name__
+    return f"To run your agent {name}, give plugins=[AgentSpec('NAME', {name}, memory='life')] and the model 'NAME'."
+
+
 def read(name: str, kind: Kind, value: Any) -> Any:
     """Return the value of an argument. Raise OptionError if it is not valid."""
     try:
@@ -296,6 +302,9 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         if isinstance(value, AgentSpec):
             seen = f"AgentSpec({value.name!r}, ...)"
             remedy = f" Give its name, '{value.name}', and plugins=[SPEC]."
+        elif isinstance(value, type):
+            seen = value.__name__
+            remedy = f" {of_class(value)}"
         elif hasattr(value, "shape"):  # a data frame, or an array
             seen = f"<{type(value).__name__}>"
         elif hasattr(value, "rows"):

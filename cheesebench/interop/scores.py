@@ -637,14 +637,22 @@ def _which_scores(name: str, columns: Sequence[str]) -> str:
     """Return the remedy for a data frame without a column 'score'."""
     if name != "score":
         return ""
+    said = " Say which column has the scores: --score NAME."
     keys = [one for one in columns if one in ("task", "subject", "item")]
     own = [one for one in columns if one not in keys]
-    said = " Say which column has the scores: --score NAME."
-    if len(own) < 2 or "model" in own:
-        return said
+    return said if len(own) < 2 or "model" in own else f"{said}{_wide(keys, own)}"
+
+
+def _wide(keys: list[str], models: Sequence[str]) -> str:
+    """Return the remedy for a data frame with a column for each of two or more
+    models.
+    """
     frame = f"frame.set_index({keys!r})" if keys else "frame"
-    one, other = (f"{frame}[{name!r}]" for name in own[-2:])
-    return f"{said} To compare two columns, give them: verdict({one}, {other})."
+    one, other = (f"{frame}[{name!r}]" for name in models[-2:])
+    said = f" To compare two columns, give them: verdict({one}, {other})."
+    if len(models) < 3 or not keys:
+        return said
+    return f"{said} For all: verdict(frame.melt({keys!r}, var_name='model', value_name='score'))."
 
 
 def _without_na(column: Any) -> list[Any]:

@@ -217,6 +217,7 @@ def verdict(
     own_runs = judge_runs(first, second, value, Path(results), models)
     if own_runs is not None:
         tasks, notes = own_runs
+        _check_two(only_seen, any(one.of_difference for one in tasks))
         return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
 
     read = partial(read_scores, score=score, cluster=cluster, limits=limits)
@@ -224,10 +225,7 @@ def verdict(
     pairs = [*_sides(first, second, value)]
     if pairs:
         return _of_pairs(pairs, read, _Asked(units, only_seen, score))
-    if only_seen:
-        raise OptionError(
-            "--only-seen is about two models, and there is only one. Remove it."
-        )
+    _check_two(only_seen, False)
     if value is None:
         return _own(read(first))
     if not low < value < high:
@@ -246,6 +244,13 @@ def verdict(
         ),
         notes=tuple(_told(own)),
     )
+
+
+def _check_two(only_seen: bool, are_two: bool) -> None:
+    if only_seen and not are_two:
+        raise OptionError(
+            "--only-seen is about two models, and there is only one. Remove it."
+        )
 
 
 def _of_models(

@@ -269,8 +269,9 @@ class Forecast(tables.Tabular):
         claiming = [cell for cell in self.cells if cell.trials]
         free = "No calls are made, so the run is free."
         sources = told.sources(self) if asks else [free]
+        few = [*told.limits(self), *told.needed(self)]
         how = [told.HOW + told.assumed(claiming)] if claiming else []
-        return tuple(map(arguments.in_python, [*told.limits(self), *sources, *how]))
+        return tuple(map(arguments.in_python, [*few, *sources, *how]))
 
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each cell and player and, with several cells, a row of each

@@ -60,6 +60,16 @@ def limits(found: Forecast) -> Iterator[str]:
         yield said
 
 
+def needed(found: Forecast) -> Iterator[str]:
+    """Yield how many subjects a model as good as the animals needs."""
+    names = [f"{one.plan.label} {one.needed}" for one in found.cells if one.needed]
+    if names:
+        yield (
+            "A model as good as the animals passes in 4 of 5 runs with about this many subjects: "
+            f"{', '.join(dict.fromkeys(names))}."
+        )
+
+
 def sources(found: Forecast) -> Iterator[str]:
     asking = [cell for cell in found.cells if cell.plan.agent]
     yield from _bases(asking)

@@ -370,6 +370,13 @@ def test_an_agent_is_a_plugin_and_what_has_no_hook_is_told(tmp_path: Path) -> No
     for wrong in (Breaks, types.SimpleNamespace(other=1)):
         with pytest.raises(OptionError, match=r"plugins\[1\]=.* has no hook"):
             cheesebench.run("breaks", "dnms", plugins=[agent, wrong])
+    remedy = r"AgentSpec\('NAME', Breaks, memory='life'\)"
+    for plugins, model in (([Breaks], "x"), (Breaks, "x"), ([], Breaks)):
+        given: Any = {"models": model, "plugins": plugins}
+        with pytest.raises(OptionError, match=remedy):
+            cheesebench.run(**given, protocols="dnms")
+    with pytest.raises(OptionError, match="only_seen=True is about two models"):
+        cheesebench.verdict(run, only_seen=True)
     bad = types.SimpleNamespace(cheesebench_agents=lambda: [Breaks])
     with pytest.raises(PluginError, match=r"The plugin 'plugins\[0\]'.*: "):
         cheesebench.run("breaks", "dnms", plugins=[bad], results=tmp_path)
@@ -551,7 +558,9 @@ def test_too_few_subjects_for_a_pass_are_told(tmp_path: Path) -> None:
     run = cheesebench.run("place-learner", asked, subjects=6, seed=1, results=tmp_path)
     assert said in repr(run)
     assert f"{said}." in run._repr_markdown_()
-    assert f"{said}." in cheesebench.plan("place-learner", asked, subjects=6).told
+    told = cheesebench.plan("place-learner", asked, subjects=6).told
+    assert f"{said}." in told
+    assert any("passes in 4 of 5 runs with about this many" in one for one in told)
     assert "No result" not in str(cheesebench.plan("random", "t_maze", subjects=11))
     [row, _] = run.verdicts().to_dict("records")
     assert (row["verdict"], row["rate"]) == ("INCONCLUSIVE", 1.0)

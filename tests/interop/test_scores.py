@@ -850,6 +850,7 @@ def test_frames_of_another_shape_are_refused_with_a_remedy() -> None:
     refused: list[tuple[str, Any]] = [
         (said, wide),
         ("verdict(frame['new'], frame['old'])", wide.drop(columns="item")),
+        ("frame.melt(['item'], var_name='model'", wide.assign(older=0.0)),
         ("pandas.DataFrame(LIST)", [{"item": 1, "score": 1}]),
         ("the score inf is not finite", [math.inf, 1.0]),
     ]
