@@ -188,7 +188,7 @@ _FIT = """<script>addEventListener("message", ({source, data}) => {
 
 @runtime_checkable
 class TrialReporter(Protocol):
-    """Methods of the reporter ``html`` for trials in notebooks."""
+    """The method with which the reporter ``html`` shows a trial in a notebook."""
 
     def render_trial(
         self,

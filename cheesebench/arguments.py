@@ -107,7 +107,9 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _literal(value: str, is_text: bool = False) -> str:
-    """Return a value as a Python literal. A placeholder in capitals stays as it is."""
+    """Return a value as a Python literal. A placeholder, in capitals or brackets, stays
+    as it is, and an empty value becomes ``...``.
+    """
     if value.isupper() or value == "" or value.startswith("["):
         return value or "..."
     number = re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", value)

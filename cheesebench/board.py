@@ -214,8 +214,8 @@ def _untold(log: RunLog, entries: dict[Path, Entry]) -> Iterator[str]:
 def _hidden_runs(
     log: RunLog, logs: Sequence[RunLog], entries: Mapping[Path, Entry]
 ) -> Iterator[str]:
-    """Yield the runs in the same folder that have the same model on the same set, but
-    are neither on the board nor declared.
+    """Yield a sentence for each run in the same folder that is neither on the board nor
+    declared, if it has the same model on the same set or cannot be read.
     """
     entry = entries.get(log.path)
     told = {one.run for one in entry.failed_runs} if entry else set()

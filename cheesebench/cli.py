@@ -165,8 +165,8 @@ def _meant(option: str, known: Iterable[str]) -> str:
 
 
 def _placed(own: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
-    """Return the arguments with ``--protocols A,B`` turned into positional arguments
-    ``A B``, if that is how the command takes protocols. So every command accepts both.
+    """Return the arguments with ``--protocols A,B`` (or ``--protocol``) turned into
+    positional arguments ``A B``, if the command takes protocols or files only as these.
     """
     places = {one.metavar for one in own._actions if not one.option_strings}
     options = {one for action in own._actions for one in action.option_strings}

@@ -208,7 +208,7 @@ _ERRORS = {
     203: "A set or column mixes numbers and names, or columns differ in length.",
     204: "A variable does not hold a zone where one is needed.",
     205: "`enter` or `place` names something solid, or `press` names floor.",
-    206: "A draw contradicts itself: `pick`, `copies`, `max_run`, `order`.",
+    206: "A draw contradicts itself, or makes too many rows.",
     207: "This is not a heading, or the arena does not have this heading.",
     208: "An initial state gives a reward on entry, but a reset cannot return one.",
     209: "`trial: start` names no state, or may select none.",
@@ -242,7 +242,7 @@ _ERRORS = {
     237: "The probabilities of leaving a node do not add up to 1.",
     238: "A condition contradicts itself, or would have to come before itself.",
     239: "No two nodes are that far apart.",
-    240: "A sentence has a placeholder that nothing fills.",
+    240: "A sentence has braces that are no placeholder, or a placeholder that nothing fills.",
     241: "An edge appears twice or leads from a node to itself, or there are too many nodes.",
     242: "Too many answers would be right.",
 }

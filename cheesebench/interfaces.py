@@ -456,7 +456,7 @@ class Ground:
 
     @property
     def holes(self) -> frozenset[tuple[int, int]]:
-        """Floor squares with another glyph than most of the floor: holes, cups."""
+        """Floor squares whose glyph differs from most of the floor: holes, cups."""
         floor = {
             (x + self.left, y + self.top): tile.glyph
             for y, row in enumerate(self.scene.tiles)

@@ -198,7 +198,8 @@ class PluginManager(pluggy.PluginManager):
         """Return sentences on the plugins that could not be loaded, because one of them
         may supply ``name``, or "" if there are none.
         """
-        # A plugin may have another name than what it supplies, so name all that failed.
+        # A plugin may have a different name from what it supplies, so name all that
+        # failed.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [
             f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}"

@@ -261,7 +261,7 @@ class ReferenceValue(tables.Brief):
       subjects. Without ``sd`` and ``interval``, the value counts as a constant.
     * ``curve``: the pass rate in each session, from session 1. ``curve_sd``: its
       standard deviation between animals.
-    * ``kind``: ``"analogy"`` if the source measured another event than ``success``,
+    * ``kind``: ``"analogy"`` if the source measured an event other than ``success``,
       ``"invented"`` if no animal was observed.
     * ``training``: how many trials an animal and a subject have before the judged part
       and in it, in words.

@@ -159,8 +159,8 @@ class StepwiseFamily(StepwiseSubjects[S, P]):
         trials: int,
         **more: Any,
     ) -> CellPlan:
-        """Return the plan of one cell. ``trials`` is the number of trials per subject;
-        ``more`` has other fields of the plan.
+        """Return the plan of one cell. ``trials`` is the number of trials per subject,
+        unless the design has fewer. ``more`` has other fields of the plan.
         """
         language, design = request.language, request.design
         fields = {

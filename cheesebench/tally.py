@@ -61,7 +61,9 @@ class Standing:
 
 
 class Tally:
-    """Counts the verdicts of cells as they are decided. Each cell is judged once."""
+    """Counts the verdicts, trials and dollars of a run in progress. Each cell is judged
+    once, when it is over.
+    """
 
     def __init__(
         self, run: ModelRun, plans: Sequence[CellPlan], recorded: int = 0

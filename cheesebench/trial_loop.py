@@ -26,7 +26,7 @@ _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 #: When the rest of a plan is dropped before the end of a trial. ``boundary`` means when
 #: the subject is held or moved. ``change`` means also when the observation changes for
-#: another reason than the subject's movement, or a reward differs from the usual price
+#: a reason other than the subject's movement, or a reward differs from the usual price
 #: of a step.
 Interrupts = Literal["never", "boundary", "change"]
 

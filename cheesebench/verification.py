@@ -20,8 +20,8 @@ from cheesebench.statistics.wording import plural
 
 def verify(log: RunLog) -> str:
     """Verify a log, and return sentences on what was verified. Raise RunLogError if
-    rows were changed, a trial differs from its record, or a language model was never
-    called.
+    rows were changed, a plan does not fit its protocol, a trial differs from its
+    record, or a language model was never called.
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
@@ -186,8 +186,8 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
 
 
 def _asked_as(log: RunLog) -> str:
-    """Return sentences that name the language models whose servers were asked for
-    another model than the one that the name stands for here.
+    """Return sentences on the language models whose servers were asked for a different
+    model from the one that the name stands for here.
     """
     plugins = installed_plugins()
     pairs = dict.fromkeys(

@@ -270,8 +270,8 @@ def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
     fails, passes = decided
     if fails == passes:
         return [("verdict", f"PASS from {passes}, FAIL below")]
-    between = "in between no number of subjects decides"
-    return [("verdict", f"PASS from {passes}, FAIL below {fails}, {between}")]
+    between = "between them, no number of subjects decides"
+    return [("verdict", f"PASS from {passes}, FAIL below {fails}; {between}")]
 
 
 def _of_less(specification: Specification, reference: ReferenceSpec) -> Facts:
@@ -280,7 +280,7 @@ def _of_less(specification: Specification, reference: ReferenceSpec) -> Facts:
         return []
     passes, fails = thresholds(reference.record, reference.margin or 0.0)
     ends = f"PASS up to {rounded(passes, 3)}, FAIL above {rounded(fails, 3)}"
-    between = ", in between no number of subjects decides" * (passes != fails)
+    between = "; between them, no number of subjects decides" * (passes != fails)
     return [("verdict", f"{ends}{between}")]
 
 

@@ -635,9 +635,9 @@ class ModelChannel:
 
     @property
     def silence(self) -> str:
-        """The text of the last fault if there have been faults since the last reply,
-        for at least ``SILENCE`` seconds unless the run has had no reply at all.
-        Otherwise it is empty.
+        """The text of the last fault, or "" if there has been none since the last
+        reply. After a reply, it stays empty until ``SILENCE`` seconds after the next
+        fault.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):

@@ -505,7 +505,9 @@ def probe(
 def record_answer(
     log: RunLog, models: Mapping[str, LanguageModel], answer: Answer
 ) -> None:
-    """Record the answer to a request of the run, so that it is not asked again."""
+    """Record the answer to a request of the run, so that the request is not sent again.
+    Ignore the answer to a plain question (``plain_question``).
+    """
     (request, plan, subject, trial, call), reply, seconds, attempts = answer
     if plan is not None:
         record = calling.early_record(

@@ -633,8 +633,8 @@ class RunLog(recorder.LogWriter):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The program, protocols and options that the run was started with; see
-        ``provenance.describe_run``.
+        """Facts about how the run was started, such as the program, protocols and
+        options (``provenance.describe_run``).
         """
         found = self.select("SELECT key, value FROM manifest")
         with log_file.damage_explained(self.path):

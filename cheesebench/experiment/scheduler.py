@@ -159,7 +159,7 @@ class CellSchedule:
         return subject
 
     def start(self, subject: int) -> bool:
-        """Start a queued subject. Return whether it is still needed."""
+        """Start a queued subject if it is still needed. Return whether it is."""
         if self.decided or self._states.get(subject) is not SubjectState.QUEUED:
             return False
         self._states[subject] = SubjectState.RUNNING

@@ -518,8 +518,8 @@ def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
     """Return the options, completed from a frozen set: its protocols and views, and the
-    settings whose defaults have changed since. Raise OptionError for an edition, and
-    UnknownNameError for a protocol that the set does not have.
+    settings whose defaults have changed since. Raise OptionError for an edition other
+    than the default, and UnknownNameError for a protocol that the set does not have.
     """
     if given.values.get("edition") not in (None, BY_KEY["edition"].default):
         raise OptionError(
@@ -736,7 +736,9 @@ def language_models(
 
 
 def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if one backend's key would go to another backend's server."""
+    """Raise OptionError if models of different backends share a base URL, because one
+    backend's key would go to another backend's server.
+    """
     used = {model.entry.backend for model in models}
     if len(used) > 1:
         raise OptionError(
@@ -789,7 +791,7 @@ def _address(values: OptionValues) -> str | None:
 
 
 def _served(values: OptionValues) -> dict[str, Any]:
-    """Return the request parameters that the user gives."""
+    """Return the request parameters that --top-p and --reasoning-effort give."""
     given = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
     return {name: value for name, value in given.items() if value is not None}
 

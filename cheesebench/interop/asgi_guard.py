@@ -147,8 +147,8 @@ def _check_json(text: str | bytes) -> None:
 
 
 def _readable(receive: Receive, send: Send) -> Receive:
-    """Return ``receive`` without messages that are not JSON objects. The client gets an
-    error for each such message.
+    """Return ``receive`` without WebSocket messages from the client that are not JSON
+    objects. The client gets an error for each of them.
     """
 
     async def next_message() -> Message:

@@ -394,8 +394,8 @@ def _rows(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]:
     elif path.suffix == ".csv":
         if cluster is not None:
             raise OptionError(
-                f"--cluster {quoted(cluster, 60)}: in a CSV file, items with the same 'subject' are one. Put the "
-                "clusters into this column."
+                f"--cluster {quoted(cluster, 60)}: in a CSV file, the column 'subject' names the cluster. Put the "
+                "clusters into it."
             )
         yield from _of_csv(path)
     elif path.suffix == ".jsonl":

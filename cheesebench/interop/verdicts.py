@@ -490,7 +490,10 @@ class Means(NamedTuple):
 def _means(
     subjects: NDArray[np.int64], scores: Means, known: NDArray[np.bool_]
 ) -> Means:
-    """Return the means of numbered subjects from the means of their items."""
+    """Return the subjects' means, computed from the means of their items. ``subjects``
+    has the number of each item's subject, from 0, and ``known`` whether the item has a
+    score.
+    """
     import numpy as np
 
     counts = np.bincount(subjects)
@@ -558,7 +561,7 @@ class _Pairs:
         if answer == "undecided":
             reason += self._open(least, tests, found, units)
         elif limits and limits[0] <= 0 <= limits[1]:
-            reason += " The interval has another rule than the answer (a t interval of the mean), so it may contain 0."
+            reason += " The interval has its own rule (it is a t interval of the mean), so it may contain 0."
         return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(self.differences), rate=units.value(rate),
             against=units.value(against), interval=limits, of_difference=True, p_value=found.p_worst,

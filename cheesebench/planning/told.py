@@ -140,7 +140,7 @@ def assumed(cells: Sequence[CellForecast]) -> str:
     if players:
         spread = (
             f" Where the verdict is about a measure, subjects differ as the animals do, and '{players[0][-1]}' is that "
-            "share of the measure's range."
+            "share of the measure's range (the animals' mean, if the verdict asks for a value like it)."
         )
     known = sorted(
         {

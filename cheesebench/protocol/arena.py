@@ -826,8 +826,8 @@ def _outermost(arena: Arena, heading: int) -> Square:
 
 
 def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
-    """Return an ``arena:`` section (map, legend, groups, landmarks) that compiles to
-    the same arena as the generator.
+    """Return an ``arena:`` section with a map instead of a generator, which compiles to
+    the same arena.
     """
     groups = drawn.groups | document.groups
     lines = [

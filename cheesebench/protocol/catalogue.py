@@ -357,8 +357,8 @@ class Catalogue:
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
     def _places(self, child: Path) -> list[Path]:
-        """Return the directories in which to look for a protocol's parent, the first to
-        try first.
+        """Return the directories in which to look for a protocol's parent, in the order
+        in which they are tried.
         """
         return [
             child.parent,

@@ -967,7 +967,7 @@ class Reference(DocumentModel):
         None,
         description="Unless given, `measured` with a spread or an interval, and `declared` without. `analogy`: the "
         "source measured "
-        "another event than `success`. `invented`: no animal did this, and the numbers serve to try out a protocol.",
+        "an event other than `success`. `invented`: no animal did this, and the numbers serve to try out a protocol.",
     )
     animals: (
         Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None

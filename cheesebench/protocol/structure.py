@@ -112,8 +112,9 @@ def _report_names(
     look_up: Callable[[_Document, Diagnostics], object],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report the unknown names in a file that also has invalid values, so that its
-    author sees them in the same pass.
+    """Report errors about names, expressions and rates (``_OF_NAMES``) in a file that
+    also has invalid values, if these can be replaced, so that its author sees all of
+    them in the same pass.
     """
     unfit = {one.position for one in diagnostics.errors}
     document, found = _read_despite(root, model), Diagnostics()

@@ -431,8 +431,8 @@ def _reached(finding: Mapping[str, Any]) -> float | None:
 
 
 def passed_by(specification: Specification) -> tuple[str, float] | None:
-    """Return the memory of the simplest subject that is significantly above the bar, in
-    words, and its pass rate, or None if no audit found one.
+    """Return, for the simplest subject that is significantly above the bar, its memory
+    in words and its pass rate. Return None if no audit found one, or there is no bar.
     """
     bar = specification.bar
     if bar is None:

@@ -375,8 +375,8 @@ def annotate_comparison(
     root: Path,
 ) -> Iterator[str]:
     """Yield commands of GitHub Actions: errors for the comparisons in ``blamed``, which
-    fail the run, and warnings for other losses, for what was not compared, and for
-    doubts. Outside GitHub, yield nothing.
+    fail the run, and warnings for other losses (at most ``MOST`` of each), for what was
+    not compared, and for doubts about the other run. Outside GitHub, yield nothing.
     """
     if not is_github():
         return

@@ -1,4 +1,6 @@
-"""Collects the items of a session, one for each model, protocol and view."""
+"""Collects the items of a session: one for each cell, and one for each protocol that
+cannot be run.
+"""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class Outcomes:
     def pytest_report_teststatus(
         self, report: pytest.CollectReport | pytest.TestReport
     ) -> _Status | None:
-        """Show verdicts in place of pytest's words, and give INCONCLUSIVE a category of
-        its own.
+        """Show verdicts in place of pytest's words. Inconclusive cells, controls and
+        forgiven failures have categories of their own.
         """
         verdict = getattr(report, "cheesebench_verdict", None)
         if verdict is None or report.when != "call":

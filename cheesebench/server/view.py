@@ -168,8 +168,8 @@ def to_json(state: watch.RunState) -> dict[str, Any]:
 
 
 def _calls(state: watch.RunState) -> dict[str, Any]:
-    """Return what the page shows about a run's calls: their number, tokens and cost,
-    the calls in flight, unreadable replies, and faults.
+    """Return what the page shows about a run's calls, such as their number and cost,
+    the calls in flight, and faults.
     """
     flight = state.flight
     counts = [

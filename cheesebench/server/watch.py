@@ -163,7 +163,7 @@ class _Known:
 
 
 class RunWatch:
-    """Checks one run from time to time. Only changed cells are judged again."""
+    """Checks one run at each ``poll``. Only changed cells are judged again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

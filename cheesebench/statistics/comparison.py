@@ -1206,7 +1206,9 @@ def _are_identical(pairs: Sequence[Pair]) -> bool:
 
 
 def _unpaired(cells: Cells, runs: tuple[str, str]) -> str:
-    """Return which of two runs has no subject to compare, and why."""
+    """Return why two runs have no pair: which of them has no result, and why, or else
+    ``UNPAIRED``.
+    """
     found = [
         f"There is no result of {run}. {cell.nothing}"
         for run, cell in zip(runs, cells, strict=True)

@@ -94,8 +94,8 @@ class Condition(NamedTuple):
 def by_condition(
     record: TrialRecord, by: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[Condition, Value]]:
-    """Yield each condition of a trial with the measured value. A variable that holds a
-    set is no condition.
+    """Yield each condition of a trial with the measured value. There is no condition
+    for a variable that holds a set, nor for a measure without a value.
     """
     held = ChainMap[str, Any](record.variables, record.counters, record.measures)  # type: ignore[arg-type]  # the maps are never written
     for measure, variable in by:

@@ -149,7 +149,7 @@ class Flags:
     so it is used as a constant.
     """
     analogy: bool = False
-    """The source of the reference measured another event than the protocol's
+    """The source of the reference measured a different event from the protocol's
     success.
     """
 
@@ -636,9 +636,9 @@ class RunSummary(tables.Tabular):
 
 
 def to_plain(value: object) -> object:
-    """Return a result as plain data: dataclasses and mappings become dictionaries,
-    lists and tuples become lists, enums become their values, and other objects that
-    JSON lacks become strings.
+    """Return a result as plain data: dataclasses (except ``Variant``) and mappings
+    become dictionaries, lists and tuples become lists, enums become their values, and
+    other objects that JSON lacks become strings.
     """
     if isinstance(value, Variant):
         return str(value)

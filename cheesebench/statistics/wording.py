@@ -440,7 +440,7 @@ def _caveats(cell: CellResult) -> list[str]:
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"
         found.append(
-            f"The animals' number is an analogy: it is about another event than {what}."
+            f"The animals' number is an analogy: it is about a different event from {what}."
         )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")

@@ -914,7 +914,7 @@ def test_an_answer_beside_an_interval_with_0_says_why_and_has_the_columns_names(
         found = cheesebench.verdict([*first], [*random.choice([0.0, 1.0], 30)])
         [task], [row] = found.tasks, found.rows()
         low, high = task.interval or (0.0, 0.0)
-        told = "The interval has another rule than the answer" in task.reason
+        told = "The interval has its own rule" in task.reason
         assert told == (task.answer != "undecided" and low <= 0 <= high)
         named = (row["verdict"], row["reference"], row["p_holm"])
         assert named == (task.verdict, task.reference, task.p_holm)
