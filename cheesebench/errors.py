@@ -1,6 +1,6 @@
 """The user-facing errors of CheeseBench: one root class, and one class per cause.
 
-Every message is written for the person who can fix the cause. It has the value seen and
+Messages are written for the person who can fix the cause. They have the value seen and
 one remedy.
 """
 

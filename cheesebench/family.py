@@ -125,7 +125,9 @@ class RecordedRun(Protocol):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The programs, protocols and options with which the run was started."""
+        """Facts about how the run was started, such as the program, protocols and
+        options.
+        """
         ...
 
     def plans(self) -> list[CellPlan]:

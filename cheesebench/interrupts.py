@@ -108,8 +108,8 @@ def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Make signals wait until the end of the block. In processes that are started in
-    the block, they wait forever.
+    """Make signals wait until the end of the block, except on Windows. In processes
+    that are started in the block, they wait forever.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -482,7 +482,7 @@ class CellPlan(tables.Brief):
 
     @property
     def public_key(self) -> CellKey:
-        """Key of the cell on the published protocol that this one is a twin of."""
+        """Key of the cell on the published protocol of which this cell's is a twin."""
         return (self.model, self.twin_of, self.view, str(self.variant))
 
     @property

@@ -1,5 +1,5 @@
-"""Helpers that commands share. They add arguments, find protocols, make text printable,
-and write results.
+"""Helpers that commands share, for example to add arguments, find protocols, make text
+printable, and write results.
 """
 
 from __future__ import annotations
@@ -376,8 +376,9 @@ def choose_cell(
 
 
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
-    """Return the wanted value or, if none is wanted, the only value. Raise OptionError
-    if there are several, and UnknownNameError if the wanted value does not exist.
+    """Return the wanted value. If none is wanted, return the empty variant, or else the
+    only value. Raise OptionError if there are several, and UnknownNameError if the
+    wanted value does not exist.
     """
     if wanted is None and kind == "variant" and "" in values:
         return ""  # The cell without a variant is meant.

@@ -270,7 +270,7 @@ def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
     fails, passes = decided
     if fails == passes:
         return [("verdict", f"PASS from {passes}, FAIL below")]
-    between = "between them, no number of subjects decides"
+    between = "in between, no number of subjects decides"
     return [("verdict", f"PASS from {passes}, FAIL below {fails}; {between}")]
 
 
@@ -280,7 +280,7 @@ def _of_less(specification: Specification, reference: ReferenceSpec) -> Facts:
         return []
     passes, fails = thresholds(reference.record, reference.margin or 0.0)
     ends = f"PASS up to {rounded(passes, 3)}, FAIL above {rounded(fails, 3)}"
-    between = "; between them, no number of subjects decides" * (passes != fails)
+    between = "; in between, no number of subjects decides" * (passes != fails)
     return [("verdict", f"{ends}{between}")]
 
 

@@ -724,8 +724,8 @@ def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
 
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
     """Return the evidence in a log on whether a cell's replies can be read. Unless the
-    cell was given up, only finished subjects count, because the others will be
-    replayed.
+    cell was given up, unreadable replies count only for finished subjects, because the
+    others will be replayed.
     """
     if (lost := _against_reading(log, plan)) is not None:
         lost.given_up = lost.noted = True

@@ -287,8 +287,8 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the key. Return None if it may belong to another user, others can read it,
-    or it has the wrong length.
+    """Return the key. Return None if the file is not a plain one, may belong to another
+    user, can be read by others, or has the wrong length.
     """
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

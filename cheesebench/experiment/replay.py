@@ -93,7 +93,8 @@ def recorded_protocol(
     manifest, not from the protocol's file.
 
     ``plugins`` supply the families; None means the installed plugins. Raise
-    RunLogError if this version makes a different protocol of that text.
+    RunLogError if this version cannot read that text, or makes a different protocol of
+    it.
     """
     recorded = log.manifest["protocols"].get(plan.protocol, {})
     specification, found = _read(

@@ -1,6 +1,6 @@
-"""Guards an ASGI application that has no guard of its own. Hosts and origins are
-checked as for CheeseBench's pages. The size of bodies and the number of sessions of a
-client are limited.
+"""Guards an ASGI application that has no guard of its own. It checks hosts and origins
+as for CheeseBench's pages, refuses bodies that are too large or no JSON objects, and
+limits the sessions of a client.
 """
 
 from __future__ import annotations

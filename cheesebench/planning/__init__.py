@@ -452,7 +452,7 @@ def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubjectCost:
-    """The cost of one subject of a cell for each player, and where it was measured."""
+    """The cost of one subject of a cell for each player, and what it is based on."""
 
     each: Mapping[str, Spent]
     measured: bool = False

@@ -914,7 +914,7 @@ class Dose(DocumentModel):
 
 
 class Reference(DocumentModel):
-    """A number measured on animals, with its provenance."""
+    """The animals' number for `success` or a measure, with its provenance."""
 
     measure: Name = Field(
         description="`success`, or a measure. The verdict uses the reference with `better` or, if there is none, the first "

@@ -892,8 +892,8 @@ class DrawBuilder(Lookup):
 
 
 class EvidenceBuilder(Lookup):
-    """Resolves the parts that do not affect a trial: references, construct, checks and
-    tests.
+    """Resolves the parts that do not affect a trial, such as measures, references, the
+    construct, checks and tests.
     """
 
     def primary_reference(self) -> int | None:

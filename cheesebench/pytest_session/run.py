@@ -266,8 +266,9 @@ class Heartbeat:
 def progress_line(
     config: pytest.Config, nodeid: str, tally: Tally | None
 ) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows the progress of the run and of a cell: on a terminal
-    in a line that is cleared at the end, elsewhere in new lines (``Heartbeat``).
+    """Yield a function that shows progress: on a terminal in a line that is cleared at
+    the end, elsewhere in new lines (``Heartbeat``). It shows the progress of the run if
+    there is a ``tally``, and of the cell if there is none, or room for both.
     """
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":

@@ -443,7 +443,7 @@ class Participants:
 
     @property
     def complete(self) -> bool:
-        """Whether every verdict is decided, so that no more people are needed."""
+        """Whether all subjects that the cells need are finished."""
         return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
 
     def join(self) -> str | None:

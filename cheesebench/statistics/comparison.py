@@ -315,7 +315,7 @@ def compare_differences(
     limits = t_interval(differences, imagined=imagined)
     reason = _reason(agreed, answers, shown(mean), len(differences))
     if agreed != "undecided" and limits and limits[0] <= 0 <= limits[1]:
-        reason += " The interval has another rule, about the mean, so it may contain 0: a few pairs could outweigh the others."
+        reason += " The interval has its own rule, about the mean, so it may contain 0: a few pairs could outweigh the others."
     return PairedComparison(
         answer=agreed,
         reason=reason,
@@ -1023,8 +1023,8 @@ def _check(
     second: CountedRun,
     pairs: Sequence[Cells],
 ) -> None:
-    """Raise ComparisonError with all differences unless the subjects of all pairs met
-    the same trials.
+    """Raise ComparisonError if there is no pair, or (with all differences) unless the
+    subjects of all pairs met the same trials.
     """
     if not pairs:
         raise ComparisonError(

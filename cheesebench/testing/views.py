@@ -1,5 +1,5 @@
-"""Rules for every view: its observations have a bounded length, depend only on the
-arguments, differ for every heading, and show every cue.
+"""Rules for every view. For example, its observations have a bounded length, depend
+only on the arguments, and show every cue.
 """
 
 from __future__ import annotations
