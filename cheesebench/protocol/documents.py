@@ -761,13 +761,14 @@ class State(Effects):
     )
     open: Names = Field(
         default_factory=list,
-        description="Doors under `close` that stay open.",
+        description="Doors under `close`, here or in `trial`, that stay open in this state.",
     )
     freeze: Truth = Field(
         False, description="Whether movements have no effect in this state."
     )
     each: Effects | None = Field(
-        None, description="Effects on every step that is spent in this state."
+        None,
+        description="Effects of every step that ends in this state, except the step that ends the trial.",
     )
     rules: list[Rule] = Field(
         default_factory=list,
@@ -846,10 +847,12 @@ class Trial(DocumentModel):
         description="What is shown in every state. A state's own `show` takes precedence.",
     )
     close: Names = Field(
-        default_factory=list, description="Doors that are closed in every state."
+        default_factory=list,
+        description="Doors that are closed in every state, unless the state's `open` names them.",
     )
     each: Effects | None = Field(
-        None, description="Effects on every step, in every state."
+        None,
+        description="Effects of every step in every state, except the step that ends the trial.",
     )
     watch: list[Rule] = Field(
         default_factory=list,

@@ -192,8 +192,8 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """From time to time, close the connections that have been silent for too long,
-        and the idle ones above ``WAITING``.
+        """From time to time, close idle connections: all that have been silent for too
+        long, and further ones if there are more than ``WAITING``.
         """
         clock = asyncio.get_running_loop().time
         while True:
