@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
+from cheesebench.amounts import number as amount
 from cheesebench.amounts import rounded
 from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
@@ -187,7 +188,7 @@ class _Resolver:
         if tree is None:
             return
         most = max([value, *given.curve, *(row[3] / row[2] for row in given.rows)])
-        animals = f"and the animals have {value:.3g}"
+        animals = f"and the animals have {amount(value)}"
         if self._is_share_beside(tree, most):
             sentence = f"'{self.written.measure}' lies from 0 to 1 here, {animals}."
             remedy = "If that is in percent, divide value, margin and range by 100, or multiply the measure by 100."
