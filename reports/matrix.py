@@ -294,7 +294,13 @@ def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
         replace(
             row,
             fields=tuple(
-                replace(field, text=next(shown), between=next(ranges), interval=None)
+                replace(
+                    field,
+                    text=next(shown),
+                    between=next(ranges),
+                    interval=None,
+                    is_borrowed=False,
+                )
                 for field in row.fields
             ),
         )
