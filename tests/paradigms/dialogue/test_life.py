@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from cheesebench.chat import ChatReply, ChatRequest
 from cheesebench.commands.common import installed_catalogue
-from cheesebench.errors import StepAfterEndError, UnknownNameError
-from cheesebench.paradigms.dialogue.life import GraphDialogue, GraphParadigm
+from cheesebench.dialogue import RespondentSpec
+from cheesebench.errors import RunLogError, StepAfterEndError, UnknownNameError
+from cheesebench.family import Asker, Design, RecordedRun
+from cheesebench.paradigms.dialogue.life import (
+    MAX_SHOWN,
+    GraphDialogue,
+    GraphParadigm,
+    as_planned,
+    plan_dialogue,
+    respond,
+    talk,
+    watch,
+)
 from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.plugins.agents.respondents import (
     greedy_reward,
     random_walk,
     shortest_path_oracle,
 )
+from cheesebench.protocol import Catalogue
+from cheesebench.records import CallRecord, CellPlan, TrialRecord
+from tests.paradigms.dialogue.conftest import TEXT
 from tests.stored import check_stored
 
 
@@ -121,3 +140,236 @@ def test_dialogues_are_compared_with_what_is_stored(
         known.append(one)
     lines = [line for one in known for line in film(one)]
     check_stored("dialogues.txt", "\n".join(lines) + "\n")
+
+
+def test_a_result_is_of_one_session_and_shows_a_bounded_answer(
+    garden: DialogueSpecification,
+) -> None:
+    dialogue = GraphParadigm(garden).dialogue("numbers", "plain")
+    dialogue.begin_trial()
+    dialogue.answer(f"Answer: {', '.join(['1', '2'] * 150)}")
+    found = dialogue.result()
+    assert found.session == 1
+    assert len(str(found.variables["answer"])) == MAX_SHOWN == 200
+    assert str(found.variables["answer"]).startswith("1 2 1 2")
+
+
+def test_a_further_question_without_a_change_describes_nothing_again() -> None:
+    text = TEXT + "  again: {after: plain, ask: groups}\n"
+    specification, found = Catalogue().inspect_text(text, "garden.protocol.yaml")
+    assert isinstance(specification, DialogueSpecification), found
+    dialogue = GraphParadigm(specification).dialogue("numbers", "again")
+    first = dialogue.begin_trial()
+    second = dialogue.answer("Answer: 1")
+    assert first is not None
+    assert second is not None
+    assert "\n\n" in first
+    assert "\n\n" not in second
+
+
+SETTINGS = {
+    "id": "m", "served": {"top_k": 3}, "dropped": (), "temperature": 0.5, "max_tokens": 9, "history": 4,
+}  # fmt: skip
+
+
+def planned(garden: DialogueSpecification, condition: str, **settings: Any) -> CellPlan:
+    design = Design(name="few", subjects=2)
+    agent = "llm" if settings else ""
+    return plan_dialogue(
+        garden,
+        "m",
+        "numbers",
+        condition,
+        design,
+        agent=agent,
+        settings=settings or None,
+    )
+
+
+class Guide(Asker):
+    """Answers what it is told to, in turns, and keeps what it was asked."""
+
+    plan = cast(CellPlan, None)
+
+    def __init__(self, *replies: ChatReply) -> None:
+        self.replies, self.requests = replies, list[tuple[int, ChatRequest]]()
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        self.requests.append((trial, request))
+        return self.replies[(len(self.requests) - 1) % len(self.replies)]
+
+
+def talked(
+    garden: DialogueSpecification, plan: CellPlan, guide: Guide, subject: int = 0
+) -> list[TrialRecord]:
+    async def whole() -> list[TrialRecord]:
+        paradigm = GraphParadigm(garden)
+        return [one async for one, _ in talk(paradigm, plan, 3, subject, guide)]
+
+    return asyncio.run(whole())
+
+
+def test_a_model_sees_its_own_replies_and_nothing_else(
+    garden: DialogueSpecification,
+) -> None:
+    guide = Guide(
+        ChatReply(text="one"), ChatReply(text="", finish="length"), ChatReply(text=" ")
+    )
+    plan = planned(garden, "gate", **SETTINGS)
+    [record] = talked(garden, plan, guide)
+    assert record.steps == 3
+    assert dict(record.tally) == {"calls": 3, "truncated": 1, "empty": 1}
+    assert record.variables["temperature"] == 0.5
+    last = guide.requests[-1][1]
+    assert [message.role for message in last.messages] == [
+        "system", "user", "assistant", "user", "assistant", "user",
+    ]  # fmt: skip
+    assert [last.messages[n].parts for n in (0, 2, 4)] == [
+        ("You are a guide.",),
+        ("one",),
+        ("",),
+    ]
+    requests = [request for _, request in guide.requests]
+    assert [len(request.messages) for request in requests] == [2, 4, 6]
+    assert {(one.model, one.sampling.temperature, one.sampling.max_tokens) for one in requests} == {("m", 0.5, 9)}  # fmt: skip
+    assert [dict(one.extra) for one in requests] == [{"top_k": 3}] * 3
+    seeds = {one.sampling.seed for one in requests}
+    assert len(seeds) == 3
+    assert None not in seeds
+    assert len({one.conversation for one in requests}) == 1
+    other = Guide(ChatReply(text="one"))
+    talked(garden, plan, other, subject=1)
+    assert other.requests[0][1].conversation != requests[0].conversation
+    assert len(requests[0].conversation) == 16
+    bare = Guide(ChatReply(text="one"))
+    talked(garden, planned(garden, "plain", **{**SETTINGS, "dropped": ("seed",)}), bare)
+    assert bare.requests[0][1].sampling.seed is None
+
+
+def test_each_item_begins_a_conversation(garden: DialogueSpecification) -> None:
+    guide = Guide(ChatReply(text="Answer: 1"))
+    plan = planned(garden, "turns", **SETTINGS)
+    records = talked(garden, plan, guide)
+    assert [record.trial for record in records] == list(range(plan.trials))
+    assert [trial for trial, _ in guide.requests] == list(range(plan.trials))
+    assert {len(request.messages) for _, request in guide.requests} == {2}
+    more = talked(
+        garden, dataclasses.replace(plan, trials=99), Guide(ChatReply(text="x"))
+    )
+    assert len(more) == plan.trials
+
+
+def answering(
+    reply: Callable[[Any, str, int], str] = lambda puzzle, question, seed: "Answer: 1",
+) -> RespondentSpec:
+    return RespondentSpec("m", reply)
+
+
+def test_a_baseline_answers_each_question_with_a_seed_of_its_own(
+    garden: DialogueSpecification,
+) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def reply(puzzle: Any, question: str, seed: int) -> str:
+        seen.append((question, seed))
+        return "Answer: 1"
+
+    plan, paradigm = planned(garden, "gate"), GraphParadigm(garden)
+    [(record, events)] = respond(paradigm, answering(reply), plan, 3, 0)
+    assert (record.steps, dict(record.tally), events) == (3, {}, ())
+    assert "temperature" not in record.variables
+    assert len({seed for _, seed in seen}) == 3
+    assert max(seed for _, seed in seen) < 2**63
+    first, seen[:] = list(seen), []
+    list(respond(paradigm, answering(reply), plan, 3, 0))
+    assert seen == first
+    seen.clear()
+    list(respond(paradigm, answering(reply), plan, 3, 1))
+    assert [question for question, _ in seen] == [question for question, _ in first]
+    assert {seed for _, seed in seen}.isdisjoint(seed for _, seed in first)
+    turns = dataclasses.replace(planned(garden, "turns"), trials=99)
+    assert len(list(respond(paradigm, answering(), turns, 3, 0))) == len(
+        garden.conditions["turns"].asked_of(0)
+    )
+
+
+def logged(
+    records: Sequence[TrialRecord], calls: Sequence[CallRecord] = ()
+) -> RecordedRun:
+    found = SimpleNamespace(of_life=lambda plan, subject: calls)
+    return cast(
+        RecordedRun,
+        SimpleNamespace(
+            calls=found,
+            trials=lambda plan, subject: records,
+            manifest={"options": {"seed": 3}},
+        ),
+    )
+
+
+def test_a_conversation_is_watched_with_its_recorded_answers(
+    garden: DialogueSpecification,
+) -> None:
+    replies = [ChatReply(text=f"Answer: {n}") for n in (1, 2, 3)]
+    plan, paradigm = planned(garden, "gate", **SETTINGS), GraphParadigm(garden)
+    records = talked(garden, plan, Guide(*replies))
+    refused = CallRecord(
+        trial=0, call=0, digest="", system="", asked="", reply=ChatReply(text="no"),
+        fault="content_filter",
+    )  # fmt: skip
+    calls = [refused] + [
+        dataclasses.replace(refused, call=n, reply=one, fault=None)
+        for n, one in enumerate(replies, 1)
+    ]
+    plugins = cast(Any, SimpleNamespace())
+    [found] = watch(logged(records, calls), plugins, paradigm, plan, {0: {0}})
+    assert found.record == records[0]
+    assert [call.step for call in found.calls] == [0, 1, 2, 3]
+    frames = list(found.frames)
+    assert len(frames) == 4
+    assert [frame.action for frame in frames] == ["", "?", "?", "?"]
+    assert frames[0].observation == frames[1].observation
+    assert [frame.reward for frame in frames] == [0.0, 0.0, 0.0, records[0].reward]
+    assert (
+        list(watch(logged(records, calls), plugins, paradigm, plan, {0: set()})) == []
+    )
+    with pytest.raises(RunLogError, match=r"only 2 of the answers in trial 1 of subj"):
+        list(watch(logged(records, calls[:-1]), plugins, paradigm, plan, {0: {0}}))
+    changed = [dataclasses.replace(records[0], reward=5.0)]
+    with pytest.raises(RunLogError):
+        list(watch(logged(changed, calls), plugins, paradigm, plan, {0: {0}}))
+    lost = [dataclasses.replace(records[0], missing="budget")]
+    assert list(watch(logged(lost), plugins, paradigm, plan, {0: {0}})) == []
+
+
+def test_a_baseline_that_is_watched_answers_again(
+    garden: DialogueSpecification,
+) -> None:
+    plan, paradigm = planned(garden, "turns"), GraphParadigm(garden)
+    respondent = answering(lambda puzzle, question, seed: f"Answer: {seed % 6 + 1}")
+    records = [record for record, _ in respond(paradigm, respondent, plan, 3, 1)]
+    plugins = cast(Any, SimpleNamespace(respondent=lambda name: respondent))
+    found = list(watch(logged(records), plugins, paradigm, plan, {1: {0, 1}}))
+    assert [one.record for one in found] == records[:2]
+    assert [list(one.calls) for one in found] == [[], []]
+
+
+def test_a_plan_without_its_condition_is_damaged(garden: DialogueSpecification) -> None:
+    plan = planned(garden, "plain")
+    assert as_planned(garden, plan) == plan
+    other = dataclasses.replace(plan, margin=0.9, chance=0.9, sequential=True)
+    assert as_planned(garden, other) == plan
+    bare = dataclasses.replace(plan, settings={})
+    with pytest.raises(RunLogError, match="has no condition, so the log is damaged"):
+        as_planned(garden, bare)
+    odd = dataclasses.replace(plan, settings={"condition": "plane"})
+    with pytest.raises(UnknownNameError, match="condition 'plane'"):
+        as_planned(garden, odd)
+    assert dict(plan.settings) == {
+        "domain": "numbers",
+        "condition": "plain",
+        "group": "Traversal",
+    }
+    asked = planned(garden, "plain", **SETTINGS).settings
+    assert "history" not in asked
+    assert asked["temperature"] == 0.5
