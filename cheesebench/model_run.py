@@ -127,6 +127,7 @@ class ModelRun:
             check_resumable(self.source, cells, self.settings.seed, "replayed")
         if not self.is_worker:
             with self.nothing_left_behind():
+                self._begin_anew(cells)
                 self._reach_models(cells)
 
     def _check_controls(self, plans: Sequence[CellPlan]) -> None:
@@ -184,6 +185,12 @@ class ModelRun:
         shard = describe_shard(self.settings.shard, [plan for plan, _ in self.whole])
         protocols = describe_protocols(text for _, text in self.whole)
         log.add_to_manifest({"protocols": protocols, **shard})
+
+    def _begin_anew(self, cells: Sequence[Cell]) -> None:
+        """Begin the resumed run's cells anew in which no reply named an action."""
+        assert self.log is not None
+        for plan, _ in cells if self._existing is not None else ():
+            unfinished.begin_anew(self.log, plan)
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
         """Start the servers and make one test call to every model that is needed,

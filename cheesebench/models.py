@@ -191,7 +191,8 @@ def _no_model(
 ) -> UnknownNameError:
     aliases = (alias for entry in entries.values() for alias in entry.aliases)
     others = [*entries, *aliases, *plugins.backends]
-    remedy = f"'cheesebench models' lists the models. Or write BACKEND/ID ({', '.join(sorted(plugins.backends))})."
+    own = "" if set(name) & set("/:") else f": openai/{name} for a server of your own"
+    remedy = f"'cheesebench models' lists the models. Or write BACKEND/ID ({', '.join(sorted(plugins.backends))}){own}."
     remedy += f" {plugins.not_loaded(name)}".rstrip()
     return UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
 

@@ -92,12 +92,9 @@ def _frozen_set(logs: Iterable[RunLog]) -> str:
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:
     """Raise OptionError for a cell that is not finished, or is also in another log."""
     if not unfinished.is_finished(log, plan, judge_set):
-        is_open = unfinished.left_to_run(log, plan, judge_set)
-        what = "is not finished" if is_open else "was given up"
-        remedy = f"Continue the run with --resume {log.run_id}, or leave it out."
         raise OptionError(
-            f"{log.run_id} is incomplete: {plan.label} ({plan.model}) {what}. "
-            f"{remedy if is_open else 'Leave the run out.'}"
+            f"{log.run_id} is incomplete: {plan.label} ({plan.model}) is not finished. Continue the run with "
+            f"--resume {log.run_id}, or leave it out."
         )
     if plan.key in owner:
         raise OptionError(

@@ -266,7 +266,7 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
     pairs = str(overall.pairs)
     mark = MARKS.get(model.said, MARKS["no loss"])
     kinds = [clean(cell.measure) for cell in model.cells]
-    if not model.rated:
+    if len(model.rated) < 2:
         return _levelled(found, kinds)
     first, second = map(_rate, model.rates)
     identical = all(cell.identical for cell in model.cells)

@@ -767,6 +767,7 @@ def _compared(
             for number, model in enumerate(found.models)
         ],
         "warnings": found.warnings,
+        "left_out": found.left_out,
         "how_to_read": comparison.how_to_read(found),
     }
 
@@ -825,10 +826,11 @@ def _link_names(summary: RunSummary) -> dict[CellKey, str]:
 
 
 def _first_failed(shelf: player.Shelf) -> tuple[int, int] | None:
+    """Return the first failed trial on the page that enters the pass rate."""
     failed = [
         (t["subject"], t["trial"])
         for t in shelf.trials[: shelf.shown]
-        if t["success"] is False
+        if t["success"] is False and t["compared"]
     ]
     return min(failed, default=None)
 

@@ -666,7 +666,9 @@ def _told(cell: CellResult, what: str) -> str:
 
 def _doubtful(cells: Sequence[CellResult]) -> list[str]:
     found = [
-        f"- {_told(cell, '; '.join(cell.warnings))}" for cell in cells if cell.warnings
+        f"- {_told(cell, '; '.join(said))}"
+        for cell in cells
+        if (said := (*cell.warnings, *cell.remarks))
     ]
     left = len(found) - MOST_DOUBTFUL
     return [*found[:MOST_DOUBTFUL], *([f"- and {left} more"] if left > 0 else [])]

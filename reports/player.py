@@ -428,7 +428,10 @@ def _trial(
         "trial": record.trial + 1,
         "block": clean(record.block),
         "session": record.session,
-        "outcome": clean(record.outcome),
+        # "error" would look like a technical fault.
+        "outcome": "wrong choice"
+        if record.outcome == "error"
+        else clean(record.outcome),
         "compared": enters,
         "actions": "".join(frame.action for frame in frames),
         "observations": [_observation(frame.observation, known) for frame in frames],

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         gaps = [] if options.incomplete else list(incomplete(counted))
         if gaps:
             raise OptionError(
-                f"Run {counted.name} is not complete: {'; '.join(gaps)}. {_complete(log)}"
+                f"Run {counted.name} is not complete: {'; '.join(gaps)}. {_complete(log, counted)}"
             )
     path = Path(options.baselines) / f"{options.name}{SUFFIX}"
     replaced = path.exists()
@@ -99,14 +99,20 @@ def _next(run: CountedRun, path: Path) -> str:
     )
 
 
-def _complete(log: RunLog) -> str:
+def _complete(log: RunLog, counted: CountedRun) -> str:
     """Return the remedy for a run with missing trials."""
     name = log.run_id
     if any(unfinished.left_to_run(log, plan, judge_set) for plan in log.plans()):
         return (
             f"Finish it with --resume {name}, or bless it as it is with --incomplete."
         )
-    return f"--resume {name} would not run the missing trials again, because the run gave up on them. Bless a new run."
+    for cell in counted.cells:
+        lives = cell.subjects.values()
+        if lives and not any(one.scored or one.missing for one in lives):
+            return f"In a run of --design {cell.design}, no trial of {cell.protocol} counts. Bless a run of --design cohort."
+    if any(cell.untested for cell in counted.cells):
+        return f"No reply named an action. Mend the model or its server, then --resume {name} asks anew."
+    return f"--resume {name} would not run the missing trials again, because stops made it repeat too many. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:

@@ -38,7 +38,7 @@ from cheesebench.chat import (
 )
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.log import digest, readable
-from cheesebench.records import CallRecord, CallTotals, CellKey
+from cheesebench.records import CallRecord, CallTotals, CellKey, sets_until
 from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
@@ -497,15 +497,10 @@ class Hope:
     #: Number of recorded replies that are still to be replayed, in any order. One of
     #: them may be readable.
     to_repeat: int = 0
-    #: Whether an earlier session gave the cell up. Then no new calls are made, because
-    #: their replies would be mixed with the recorded ones.
-    given_up: bool = False
     #: Whether the journal already names the first unreadable reply.
     noted: bool = False
 
     def see(self, subject: int, unread: bool) -> None:
-        if self.given_up:
-            return  # This reply was counted before.
         self.was_read = self.was_read or not unread
         if not self.was_read:
             self.unread += 1
@@ -522,7 +517,7 @@ class Hope:
 
     @property
     def gone(self) -> bool:
-        return self.given_up or (self.to_repeat <= 0 and self.enough)
+        return self.to_repeat <= 0 and self.enough
 
 
 @dataclass(slots=True)
@@ -695,18 +690,29 @@ _DECIDED = "the cell is decided"
 
 
 def is_given_up(log: RunLog, plan: CellPlan) -> bool:
-    """Return whether a cell was given up, because none of its recorded replies could be
-    read. It is not given up while replies outside of its recorded trials remain to be
-    replayed, because these may be readable.
+    """Return whether a cell is over, and none of its replies named an action. It is not
+    over while replies outside of its recorded trials remain to be replayed, because
+    these may be readable.
     """
-    return bool(plan.agent) and _against_reading(log, plan) is not None
+    if not plan.agent:
+        return False
+    hope = _evidence(log, plan, range(plan.subjects))
+    if hope.was_read or not hope.unread or _outside_of_trials(log, plan) > 0:
+        return False
+    return hope.enough or _has_ended(log, plan)
 
 
-def _against_reading(log: RunLog, plan: CellPlan) -> Hope | None:
-    """Return the evidence on which a cell was given up, or None if it was not."""
-    every = _evidence(log, plan, range(plan.subjects))
-    is_lost = every.enough and _outside_of_trials(log, plan) <= 0
-    return every if is_lost else None
+def _has_ended(log: RunLog, plan: CellPlan) -> bool:
+    """Return whether every subject of a cell, or of its first set, was run to its end,
+    or was stopped by a fault.
+    """
+    complete = log.completed_subjects(plan)
+    ended = [
+        life[0].subject in complete or life[-1].missing == "infrastructure"
+        for life in log.recorded_subjects(plan)
+    ]
+    first = sets_until(plan.subjects)[0] if plan.sequential else plan.subjects
+    return len(ended) >= first and all(ended)
 
 
 def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
@@ -723,13 +729,9 @@ def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
 
 
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return the evidence in a log on whether a cell's replies can be read. Unless the
-    cell was given up, unreadable replies count only for finished subjects, because the
-    others will be replayed.
+    """Return the evidence in a log on whether a cell's replies can be read. Unreadable
+    replies count only for finished subjects, because the others will be replayed.
     """
-    if (lost := _against_reading(log, plan)) is not None:
-        lost.given_up = lost.noted = True
-        return lost
     hope = _evidence(log, plan, log.completed_subjects(plan))
     hope.to_repeat = log.calls.to_repeat(plan)
     return hope
@@ -745,10 +747,8 @@ def _evidence(log: RunLog, plan: CellPlan, counted: Container[int]) -> Hope:
         if asked > record.tally.get("unparsed", 0):
             hope.was_read = True
             break
-        # Empty replies are left out, because ``SilenceWatch`` counts them.
-        said = asked - record.tally.get("empty", 0)
-        if said > 0 and record.subject in counted:
-            hope.unread += said
+        if asked > 0 and record.subject in counted:
+            hope.unread += asked
             hope.subjects.add(record.subject)
     return hope
 
@@ -796,13 +796,12 @@ class Caller:
         self._unparsed, self._notes = unparsed, notes
 
     def _see(self, unread: bool) -> None:
-        if unread and not self._said:
-            return  # ``SilenceWatch`` counts empty replies.
         self._hope.see(self.subject, unread)
         if unread and not self._hope.noted:
             self._hope.noted = True
             where = f"trial {self._trial + 1}, call {self._call}"
-            said = f"subject {self.subject}, {where}: '{quoted(self._said, 160)}'"
+            said = f"'{quoted(self._said, 160)}'" if self._said else "empty"
+            said = f"subject {self.subject}, {where}: {said}"
             self.log.note("unread", said, self.plan, self.subject)
 
     @property

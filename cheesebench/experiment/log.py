@@ -470,6 +470,8 @@ _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
 #: Cause recorded for trials that count as lost for this reason.
 RUN_ANEW = "run anew"
+#: Kind of the journal entry for a cell that was begun anew.
+_ANEW = "anew"
 
 
 def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialRecord]:
@@ -765,10 +767,55 @@ class RunLog(recorder.LogWriter):
             or max(by_subject.values(), default=0) > MOST_OF_SUBJECT
         )
 
+    def begin_anew(self, plan: CellPlan) -> None:
+        """Put everything that the log has of a cell aside, under a variant that is not
+        planned, so that a session runs the cell from its beginning. No row is lost.
+        """
+        aside = _variant_aside(plan, len(self.set_aside(plan)) + 1)
+        where, values = _selection(plan, None)
+        with self.transaction() as connection:
+            for table in ("trials", "events", "lives", "calls", "journal"):
+                columns = log_file.tables()[table]
+                at = columns.index("variant")
+                those = f"{table}{where}"
+                those += f" AND kind != '{_ANEW}'" * (table == "journal")
+                # Old and new rows of the journal have the same ids.
+                rows = self.select(f"SELECT {', '.join(columns)} FROM {those}", values)
+                connection.execute(f"DELETE FROM {those}", values)
+                connection.executemany(
+                    f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+                    [(*row[:at], aside, *row[at + 1 :]) for row in rows],
+                )
+            self._note(_ANEW, f"earlier calls: variant '{aside}'", plan, None)
+
+    def set_aside(self, plan: CellPlan) -> list[str]:
+        """Return the variants under which the log keeps what it had of a cell before
+        the cell was begun anew.
+        """
+        times = len(self.journal(plan, _ANEW))
+        return [_variant_aside(plan, number) for number in range(1, times + 1)]
+
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
         """Return remarks on how the cell was run that a reader of the verdict must
         know. Usually there are none.
         """
+        return (*self._remarks_on_beginnings(plan), *self._remarks_on_stops(plan))
+
+    def _remarks_on_beginnings(self, plan: CellPlan) -> Iterator[str]:
+        if not (aside := self.set_aside(plan)):
+            return
+        [(calls,)] = self.select(
+            "SELECT count(*) FROM calls WHERE model = ? AND protocol = ? AND view = ? "
+            f"AND variant IN ({', '.join('?' * len(aside))})",
+            (*plan.key[:3], *aside),
+        )
+        often = "" if len(aside) == 1 else f" {len(aside)} times"
+        yield (
+            f"The cell was begun anew{often}: none of {calls:,} earlier replies named an action, and they do not count "
+            "(except towards --max-cost and --max-tokens)."
+        )
+
+    def _remarks_on_stops(self, plan: CellPlan) -> tuple[str, ...]:
         if not (redrawn := self.redrawn(plan)):
             return ()
         trials, resumes = sum(redrawn.values()), self.resumes(plan)
@@ -1005,6 +1052,11 @@ class RunLog(recorder.LogWriter):
 
 def _manifest_row(key: str, value: Any) -> tuple[str, str]:
     return key, log_file.to_json(value)
+
+
+def _variant_aside(plan: CellPlan, number: int) -> str:
+    """Return the variant for what a cell had before it was begun anew."""
+    return ",".join(filter(None, (str(plan.variant), f"given up {number}")))
 
 
 def _selection(

@@ -133,7 +133,7 @@ CREATE TABLE texts (  -- long texts that many calls share
 CREATE TABLE journal (  -- what happened to the run
     id INTEGER PRIMARY KEY,  -- number of the entry, in order of time
     time TEXT NOT NULL,  -- time in UTC
-    kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, unread, warning, error, traceback
+    kind TEXT NOT NULL,  -- created, started, anew, set, finished, closed, server, retry, unread, warning, error, traceback
     text TEXT NOT NULL,  -- text for people
     model TEXT,  -- model of the cell that the entry concerns, if any
     protocol TEXT,  -- protocol of that cell

@@ -359,7 +359,8 @@ def _copy(part: Part, log: RunLog) -> None:
             _insert(
                 connection, log_file.INSERT_EVENT, part.log, f"events{where}", plan.key
             )
-            _copy_calls(part.log, connection, where, plan)
+            for variant in (str(plan.variant), *part.log.set_aside(plan)):
+                _copy_calls(part.log, connection, where, (*plan.key[:3], variant))
     with log.transaction() as connection:
         columns = "time, kind, text, model, protocol, view, variant, subject"
         for row in part.log.stream(f"SELECT {columns} FROM journal ORDER BY id"):
@@ -378,11 +379,14 @@ def _insert(
 
 
 def _copy_calls(
-    source: RunLog, connection: sqlite3.Connection, where: str, plan: CellPlan
+    source: RunLog,
+    connection: sqlite3.Connection,
+    where: str,
+    key: Sequence[str],
 ) -> None:
     joined = f"SELECT {CALL_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
     known: dict[str, str] = {}
-    for *row, text in source.stream(f"{joined}{where} ORDER BY calls.rowid", plan.key):
+    for *row, text in source.stream(f"{joined}{where} ORDER BY calls.rowid", key):
         digest = row[8]
         if digest not in known:
             connection.execute(

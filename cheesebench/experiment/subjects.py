@@ -419,7 +419,6 @@ class _Conversation:
     async def actions(self, trial: int) -> Sequence[int]:
         for _ in range(ASKS_IN_A_ROW):
             reply = await self._caller.ask(trial, self._request())
-            self._silence.see(reply)
             with agents_own():
                 actions = self._agent.agent.read(reply)
             if not hasattr(actions, "__len__"):
@@ -428,6 +427,7 @@ class _Conversation:
                     f"{who}: read returned {shown(actions)}. Return a list of actions such as [0]."
                 )
             self._caller.read_as(actions, self._agent.tally)
+            self._silence.see(reply)
             if actions:
                 return actions
         raise SubjectStoppedError(

@@ -21,22 +21,32 @@ JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
     """Return whether every subject that the cell needs was run to its end."""
-    return not _not_ended(log, plan, judge)
+    return not left_to_run(log, plan, judge)
 
 
 def left_to_run(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
     """Return the subjects that a resumed run runs next, in order. There are none if the
-    cell is finished, or was given up.
+    cell is finished.
     """
-    to_run = _not_ended(log, plan, judge)
-    return [] if to_run and is_given_up(log, plan) else to_run
-
-
-def _not_ended(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
     complete = log.completed_subjects(plan)
     if not plan.sequential or judge is None:
         return [one for one in range(plan.subjects) if one not in complete]
     return present_set(log, plan, judge, complete).to_run
+
+
+def is_over(log: RunLog, plan: CellPlan, judge: JudgeSet) -> bool:
+    """Return whether a resumed run has nothing to continue in a cell: it is finished,
+    or none of its replies named an action, so that it is begun anew.
+    """
+    return is_given_up(log, plan) or not left_to_run(log, plan, judge)
+
+
+def begin_anew(log: RunLog, plan: CellPlan) -> None:
+    """Begin a cell anew if it was given up. None of its replies named an action, so it
+    has no result that somebody could want to draw again.
+    """
+    if is_given_up(log, plan):
+        log.begin_anew(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class CellItem(pytest.Item):
             assert self.run.log is not None
             text = explanations.missing_trials(self.run, self.result)
             if exit_status.never_acted(self.result):
-                if exit_status.is_over(self.run.log, self.result):
+                if exit_status.is_over(self.run.log, self.plan):
                     text = self._how_to_act(self.run.log.run_id)
                 text = f"{self.result.reason}\n\n{text}"
             raise NotMeasuredError(printable(text))

@@ -145,7 +145,10 @@ class Findings:
             if one.missing and not never_acted(one)
             for cause in one.causes
         ]
-        calls = ["no reply named an action"] * any(map(never_acted, self.cells))
+        unread = filter(never_acted, self.cells)
+        # The first words of a reason, up to the number of calls, which differs.
+        firsts = [one.reason.partition(" (")[0].rstrip(".") for one in unread]
+        calls = [f"{first[:1].lower()}{first[1:]}" for first in firsts]
         causes = list(dict.fromkeys([*calls, *known]))
         more = len(causes) - 1
         others = f", and {plural(more, 'other cause')}" if more > 0 else ""
@@ -174,14 +177,11 @@ def never_acted(cell: CellResult) -> bool:
     return cell.verdict is Verdict.ERROR and cell.reason.startswith(NEVER_ACTED)
 
 
-def is_over(log: RunLog, cell: CellResult) -> bool:
-    """Return whether a resumed run would make no calls in this cell. This also holds if
-    no reply named an action and ten in a row were empty: the resumed run reads the same
-    replies, and stops.
+def is_over(log: RunLog, plan: CellPlan) -> bool:
+    """Return whether a resumed run has nothing to continue in this cell. It begins a
+    cell anew in which no reply named an action.
     """
-    silent = any("empty replies in a row" in cause for cause in cell.causes)
-    never = never_acted(cell) and silent and not cell.outcomes["budget"]
-    return never or not unfinished.left_to_run(log, cell.plan, judge_set)
+    return unfinished.is_over(log, plan, judge_set)
 
 
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
@@ -282,7 +282,7 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
         bless = f"`cheesebench bless {found.run_id} {compared.second}`"
         if found.in_ci:
             return (
-                "The page in the job's artifact shows what was lost. If the loss is intended, unpack the artifact in your clone, "
+                "What was lost can be watched on the page in the job's artifact. If it is intended, unpack that in your clone, "
                 f"run {bless}, and commit baselines/{compared.second}.json."
             )
         return (
@@ -302,18 +302,22 @@ def how_to_act(
     show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
     push = "push a commit" if in_ci else "start a new run (in CI: push a commit)"
-    cache = ", unless its cache is deleted" if in_ci else ""
-    again = f"Neither `--resume` nor a job that is run again would ask the model again{cache}."
+    again = (
+        "run the job again"
+        if in_ci
+        else f"continue the run with `--resume {run_id}` (in CI: run the job again)"
+    )
+    anew = f"{again}: it asks anew where no reply named an action"
     if changed and baseline:
-        return f"Take the settings of {baseline} again, and {push}. {again}"
+        return f"Take the settings of {baseline} again, and {push}."
     if baseline:
         return (
-            f"The model of {baseline} named actions when it was asked like this, so look at what has changed in the model "
-            f"or its server (template, stop words, limits), and {push}. To read a reply: {show}{where}. {again}"
+            f"The model of {baseline} named actions when it was asked like this, so mend what has changed in the model or "
+            f"its server (template, stop words, limits), then {anew}. To read a reply: {show}{where}."
         )
     return (
-        f"Read a reply ({show}{where}), then {push} with another `--prompt`, `--agent llm-tools`, or a larger model. "
-        f"{again}"
+        f"Read a reply ({show}{where}). If the server was at fault, mend it, then {anew}. Otherwise {push} with another "
+        "`--prompt`, `--agent llm-tools`, or a larger model."
     )
 
 

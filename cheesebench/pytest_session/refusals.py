@@ -120,6 +120,8 @@ def announce(config: pytest.Config, directory: Path) -> None:
     with contextlib.suppress(OSError):
         if config.getoption(BY_KEY["resume"].destination, None):
             _replace(config, directory, page)
+        else:
+            write_whole(directory / "report.md", page)
         _comment(directory / "comment.md", gate.MARK, page, "has the output")
 
 

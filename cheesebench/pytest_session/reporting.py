@@ -191,20 +191,23 @@ class Reporting:
             ],
         )
         self._add_interrupted()
+        # The page takes longest, and a session may be killed meanwhile. Until then, the
+        # comment says that there is no result.
+        written = self._write_html(run.config, summary)
         self._lines += _write_markdown(run, log.directory, compared, page)
         comment = _comment(
             run.plugins.reporter("comment").render(summary), compared, self._link(log)
         )
         self._lines.append(_write(comment, log.directory / "comment.md"))
         self._annotate(summary)
-        self._lines += self._write_html(run.config, summary)
+        self._lines += written
         self._say_failed_observers(log, summary)
 
     def _resumable(self, log: RunLog) -> list[CellPlan]:
         """Return the unfinished cells that a resumed run can continue."""
         assert self._summary is not None
         cells = self._summary.cells
-        return [one.plan for one in cells if not exit_status.is_over(log, one)]
+        return [one.plan for one in cells if not exit_status.is_over(log, one.plan)]
 
     def _link(self, log: RunLog) -> str:
         """Return the line of a comment that says where the rest is."""

@@ -86,11 +86,13 @@ class Comparing:
         """
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
-    def check(self, plans: Iterable[CellPlan], seed: int) -> None:
-        """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline, if their numbers of subjects would depend on the
-        results, or if the comparison could only be undecided and this would fail the
-        run.
+    def check(self, plans: Iterable[CellPlan], seed: int) -> str:
+        """Return a sentence on the subjects that would be run, but are not in the
+        baseline, or "" if there are none.
+
+        Raise ComparisonError, before anything is run, if the cells cannot be compared
+        with the baseline, if their numbers of subjects would depend on the results, or
+        if the comparison could only be undecided and this would fail the run.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
@@ -100,13 +102,25 @@ class Comparing:
                 f"A run of the design 'sequential' stops when its results decide, so it cannot be compared with {self.name}: "
                 "the number of subjects must be fixed beforehand. Start a run with --design cohort."
             )
-        if "undecided" not in self._fails_if:
-            return
-        self._check_seen([what for what, side in only if side == 0], cells)
         planned = {plan.key: plan.subjects for plan in plans}
-        for mine, theirs in pairs:
-            key = mine.model, mine.protocol, mine.view, mine.variant
-            self._check_enough(theirs, planned[key])
+        numbers = [
+            (planned[mine.model, mine.protocol, mine.view, mine.variant], theirs)
+            for mine, theirs in pairs
+        ]
+        if "undecided" in self._fails_if:
+            self._check_seen([what for what, side in only if side == 0], cells)
+            for number, theirs in numbers:
+                self._check_enough(theirs, number)
+        return next(filter(None, (self._beyond(*one) for one in numbers)), "")
+
+    def _beyond(self, planned: int, theirs: CellCounts) -> str:
+        known = len(theirs.subjects)
+        if planned <= known:
+            return ""
+        return (
+            f"{known} of {planned} subjects are in {self.name} ({theirs.protocol}): the others take calls, too, but are "
+            "not compared with it."
+        )
 
     def _check_seen(self, unseen: Sequence[str], cells: Sequence[CellCounts]) -> None:
         if unseen:
@@ -464,7 +478,8 @@ class PytestRun(ModelRun):
         """Raise ComparisonError if cells cannot be compared with the baseline."""
         if self.comparing is not None and cells:
             plans = [plan for plan, _ in self.whole or cells]
-            self.comparing.check(plans, self.settings.seed)
+            if said := self.comparing.check(plans, self.settings.seed):
+                self._tell(f"cheesebench: {said}")
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
         """Return the data for a pytest-xdist worker, under the key ``WORKER_INPUT``.

@@ -662,6 +662,12 @@ class RunComparison(tables.Tabular):
         """Descriptions of the parts that only one of the runs has."""
         return (
             *(f"{what}: only in {self.first}" for what in self.unseen),
+            *(
+                f"{cell.subjects[0] - cell.subjects[1]} of {cell.subjects[0]} subjects on {cell.protocol}: only in "
+                f"{self.first}"
+                for _, cell in self.cells
+                if cell.subjects[0] > cell.subjects[1]
+            ),
             *(f"{what}: only in {self.second}" for what in self.not_run),
         )
 
@@ -802,7 +808,8 @@ class RunComparison(tables.Tabular):
                 for c in model.cells
                 if c.answer == "worse"
             )
-            if model.overall.answer == "worse":
+            # Of one protocol, the mean over all is the same answer again.
+            if model.overall.answer == "worse" and len(model.rated) > 1:
                 yield f"{title} all protocols together", "", model.overall.reason
 
     @property

@@ -557,6 +557,8 @@ def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
     if not 0 < asked <= counts.get("unparsed", 0):
         return ""
     first = f" The first: {calls.unread}." if calls and calls.unread else ""
+    if counts.get("empty", 0) >= asked:
+        return f"{NEVER_ACTED}: all were empty ({plural(asked, 'call')}), so the model has not been tested."
     return f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested.{first}"
 
 

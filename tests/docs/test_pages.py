@@ -362,9 +362,9 @@ class Reader:
                         )
                     )
                     own = {
-                        name: values[text]
+                        name: values.get(text, text)
                         for name, text in job.get("env", {}).items()
-                        if text in values
+                        if text in values or name.endswith("_URL")
                     }
                     for name, text in job.get("env", {}).items():
                         if usual := re.fullmatch(DEFAULT, text):
@@ -375,7 +375,7 @@ class Reader:
                         self.run(
                             lines,
                             code if compares else 0,
-                            **{"MODEL": "NAME", "RUN": "github", **own},
+                            **{"MODEL": "NAME", "RUN": path.stem, **own},
                         )
 
     def complete(self, code: str, name: str) -> None:

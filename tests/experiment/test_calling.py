@@ -190,10 +190,6 @@ def test_a_cell_is_hopeless_after_twelve_unread_replies_of_two_subjects() -> Non
     assert after(*[alone] * 11, other) == (True, True, 12)
     assert after(*[alone] * 11, other, to_repeat=1) == (True, False, 12)
     assert after(*[alone] * 11, other, read, alone) == (False, False, 12)
-    lost = Hope(given_up=True)
-    lost.see(0, unread=False)
-    assert lost.gone
-    assert not lost.was_read
 
 
 @pytest.fixture

@@ -28,14 +28,14 @@ FORWARD = "ACTIONS: FORWARD, FORWARD"
 
 
 def test_the_workflows_are_complete() -> None:
-    assert len(WORKFLOWS) == 2
+    assert len(WORKFLOWS) == 3, "for a service, for an own server, on GitLab"
     for workflow in WORKFLOWS:
+        assert ("--max-cost=" in workflow) != ("OPENAI_BASE_URL:" in workflow)
         for word in (
             "--junitxml=",
             "--cheese-html=",
             "--resume=",
             "--compare-fail=worse,undecided",
-            "--max-cost=",
             "results",
         ):
             assert word in workflow
@@ -46,7 +46,9 @@ def test_the_model_of_the_workflows_has_a_price() -> None:
     models = installed_plugins().models
     named = re.findall(r"^ +MODEL: (\S+)$", PAGE, re.MULTILINE)
     assert len(named) == len(WORKFLOWS)
-    assert all(models[name].price is not None for name in named)
+    priced = [name for name in named if not name.startswith("openai/")]
+    assert len(priced) == 2
+    assert all(models[name].price is not None for name in priced)
 
 
 def test_pytest_exit_codes(project: pytest.Pytester) -> None:
@@ -208,7 +210,9 @@ def job(
     return job
 
 
-def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -> None:
+def test_the_job_is_red_when_it_should_be(
+    project: pytest.Pytester, job: Callable[..., tuple[int, str]]
+) -> None:
     """Against a server that stays the same (exactly, or nearly), gets worse, breaks,
     and costs too much.
     """
@@ -235,7 +239,7 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             lambda call: Answer(text="ACTIONS: STAY"),
             ["--run-id=worse"],
             1,
-            "worse than main on east, all protocols ",
+            "worse than main on east; not the cause: ",
         ),
         (
             lambda call: Answer(status=500) if call.number > 30 else walks(call),
@@ -255,6 +259,12 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             1,
             "1 protocol could not be measured (no reply named an action); undecided ",
         ),
+        (
+            lambda call: Answer(text=""),
+            ["--run-id=empty"],
+            1,
+            "1 protocol could not be measured (no reply named an action: all were empty); undecided ",
+        ),
     ]:
         done, said = job(script, *options)
         assert done == code, said
@@ -263,6 +273,12 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
         assert said.startswith(begin), said
         if "--run-id=poor" in options:
             budget = re.findall("Run the job again with (--max-cost [^ :]*):", said)
+    # Once the server is mended, the same job measures, and says so.
+    for mended in ("mute", "empty"):
+        done, said = job(walks, f"--resume={mended}")
+        assert (done, kept in said) == (0, True), said
+        comment = (project.path / f"results/{mended}/comment.md").read_text("utf-8")
+        assert "was begun anew" in comment
     # What it says is enough; what is missing without harm is said, too.
     done, said = job(walks, "--resume=poor", *budget[0].split())
     assert (done, kept in said) == (0, True), said

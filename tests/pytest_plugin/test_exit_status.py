@@ -198,11 +198,9 @@ def test_a_remedy_for_a_mute_model_depends_on_baseline_and_ci() -> None:
     assert said["main", False, True].startswith(
         "Take the settings of main again, and start a new run (in CI:"
     )
-    assert "push a commit. Neither" in said["main", True, True]
-    assert (
-        "To read a reply: `cheesebench show r --protocol p --call 1`. Neither"
-        in said["main", False, False]
-    )
+    assert "then continue the run with `--resume r`" in said["main", False, False]
+    assert "then run the job again: it asks anew" in said["main", True, False]
+    assert "mend it, then run the job again: it asks anew" in said["", True, False]
 
 
 def test_a_sentence_is_wrapped_for_a_terminal() -> None:

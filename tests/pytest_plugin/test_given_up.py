@@ -11,17 +11,18 @@ import pytest
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Call, FakeServer
+from cheesebench.verification import verify
 
 MUTE, NAMED = "I would rather not.", "ACTIONS: FORWARD, FORWARD"
-#: The end of what is said of a cell that is over.
-FINAL = "Neither --resume nor a job that is run again would ask the model again"
+#: In what is said of a cell without a reply that names an action.
+ANEW = "it asks anew where no reply named an action"
 
 
 class Says:
     """A server's script, whose answer can be mended."""
 
-    def __init__(self) -> None:
-        self.text = MUTE
+    def __init__(self, text: str = MUTE) -> None:
+        self.text = text
 
     def __call__(self, call: Call) -> str:
         return self.text
@@ -41,37 +42,57 @@ def few(project: pytest.Pytester) -> str:
     return "lab/few.protocol.yaml"
 
 
-def test_what_was_given_up_asks_nothing_anew(
-    project: pytest.Pytester, few: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("reply", "cell"),
+    [(MUTE, ()), ("", ()), ("", ("--subjects=1",)), (MUTE, ("--design=smoke",))],
+    ids=["prose", "empty", "one subject", "smoke"],
+)
+def test_what_was_given_up_is_begun_anew(
+    project: pytest.Pytester,
+    few: str,
+    capsys: pytest.CaptureFixture[str],
+    reply: str,
+    cell: tuple[str, ...],
 ) -> None:
-    """Not even the question that a session begins with: its reply would be one more,
-    which another model may have given.
+    """Nothing was measured, so a job that is run again measures, once its server is
+    mended. What was asked before stays in the log, and in the cost.
     """
-    says = Says()
+    says = Says(reply)
     with FakeServer(says) as server:
-        assert FINAL in ran(project, server.base_url, "--cheese-run-id=one", few)[1]
+        first = ran(project, server.base_url, "--cheese-run-id=one", few, *cell)
+        assert (first[0], ANEW in first[1]) == (1, True), first[1]
+        asked = server.count
+        assert asked <= 20, "a dozen, and those in flight"
+        capsys.readouterr()
+        assert main(["bless", "one", "main"]) == 2
+        assert "--resume one" in capsys.readouterr().err
+        # As long as the server is broken, it is found to be so once more.
+        again = ran(project, server.base_url, "--resume=one", few, *cell)
+        assert (again[0], ANEW in again[1]) == (1, True)
+        assert server.count > asked
         asked, says.text = server.count, NAMED
-        for more in ("--max-tokens=9000000", "--retry-errors"):
-            code, said = ran(project, server.base_url, "--resume=one", more, few)
-            assert (code, FINAL in said, "To continue" in said) == (1, True, False)
+        code, said = ran(project, server.base_url, "--resume=one", few, *cell)
+        assert (code, ANEW in said) == (0, False), said
+        assert f"begun anew 2 times: none of {asked} earlier replies named an" in said
+        # What is measured is not drawn again.
+        asked = server.count
+        assert ran(project, server.base_url, "--resume=one", few, *cell)[0] == 0
         assert server.count == asked
-    # It does not enter a page of several runs, where its mean would be over the others.
-    project.runpytest_inprocess("--model=walker", "--cheese-run-id=two", few)
-    capsys.readouterr()
-    assert main(["report", "one", "two", "--html", "page.html"]) == 2
-    assert "(openai/tiny) was given up. Leave the run out." in capsys.readouterr().err
-    # It cannot be finished, so this is not the remedy.
-    assert main(["bless", "one", "main"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert (
-        "--resume one would not run the missing trials again, because the run" in told
-    )
-    # Its server is not needed any more.
-    code, said = ran(project, server.base_url, "--resume=one", few)
-    assert (code, FINAL in said) == (1, True)
     with RunLog.open_read_only(Path("results/one")) as log:
-        assert log.calls.totals().attempts == asked
-        assert {one.missing for one in log.trials()} <= {"infrastructure", ""}
+        assert log.calls.totals().attempts == asked, "nothing is forgotten"
+        assert "Verified" in verify(log)
+        [plan] = log.plans()
+        assert not any(one.missing for one in log.trials(plan))
+
+
+def test_a_cell_with_a_reply_that_was_read_is_not_begun_anew(
+    project: pytest.Pytester, few: str
+) -> None:
+    with FakeServer(lambda call: NAMED if call.number == 3 else MUTE) as server:
+        ran(project, server.base_url, "--cheese-run-id=one", few)
+        asked = server.count
+        ran(project, server.base_url, "--resume=one", few)
+        assert server.count == asked
 
 
 @pytest.mark.parametrize("mended", [False, True])
@@ -82,7 +103,7 @@ def test_what_a_budget_cut_off_before_it_was_given_up_is_continued(
     with FakeServer(says) as server:
         first = ("--cheese-run-id=one", "--max-tokens=1500", few)
         code, said = ran(project, server.base_url, *first)
-        assert (code, FINAL in said, "No reply named an action" in said) == (
+        assert (code, ANEW in said, "No reply named an action" in said) == (
             1,
             False,
             True,
@@ -94,24 +115,28 @@ def test_what_a_budget_cut_off_before_it_was_given_up_is_continued(
         assert 0 < asked < 12
         says.text = NAMED if mended else MUTE
         code, said = ran(project, server.base_url, "--resume=one", few)
-        assert (FINAL in said, "could not be measured" in said) == (not mended,) * 2
+        assert (ANEW in said, "could not be measured" in said) == (not mended,) * 2
         assert server.count > asked
     with RunLog.open_read_only(Path("results/one")) as log:
         assert log.calls.totals().attempts == server.count, "nothing is paid twice"
 
 
-def test_a_merged_run_has_nothing_to_continue_where_a_part_was_given_up(
+def test_a_merged_run_begins_anew_where_a_part_was_given_up(
     project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     says, lab = Says(), ("lab/few.protocol.yaml", "lab/west.protocol.yaml")
     with FakeServer(says) as server:
-        for part, says.text in ((1, MUTE), (2, NAMED)):
-            shard = f"--shard={part}/2", f"--cheese-run-id=part-{part}", "--seed=0"
+        for part, says.text in ((1, MUTE), (1, MUTE), (2, NAMED)):
+            how = "--resume" if Path(f"results/part-{part}").exists() else "--run-id"
+            shard = f"--shard={part}/2", f"{how}=part-{part}", "--seed=0"
             ran(project, server.base_url, *shard, *lab)
         capsys.readouterr()
-        assert main(["merge", "part-1", "part-2", "--run-id", "all"]) == 0
-        assert "Unfinished" not in capsys.readouterr().err
-        asked, says.text = server.count, NAMED
+        assert main(["merge", "part-1", "part-2", "--run-id", "all"]) == 1
+        assert "Unfinished: 1 cell: west" in capsys.readouterr().err
+        asked = server.count
+        with RunLog.open_read_only(Path("results/all")) as log:
+            assert log.calls.totals().attempts == asked
         code, said = ran(project, server.base_url, "--resume=all", *lab)
-        assert (code, FINAL in said, server.count) == (1, True, asked)
+        assert (code, "begun anew 2 times" in said) == (0, True), said
+        assert server.count > asked
     assert main(["compare", "all", "part-2"]) == 0
