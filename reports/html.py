@@ -717,7 +717,8 @@ def _lost(
     asked = {
         (model.first_model, one.protocol, model.view, model.variant): one
         for one in model.cells
-        if one.answer in ("worse", "undecided")
+        # If trials are missing, the question is open because of them.
+        if one.answer == "worse" or (one.answer == "undecided" and not one.missing[0])
     }
     return [
         {

@@ -1049,8 +1049,7 @@ class Caller:
         """Return the error that says why the subject stops. Record a refusal. A fault
         of the account stops all subjects.
         """
-        tried = f" (tried {attempts.number} times)" if attempts.number > 1 else ""
-        text = f"{said(fault)}{tried}"
+        text = said(fault, attempts.number)
         if refusal is not None:
             self.log.calls.write(self.plan, self.subject, refusal)
         elif fault.kind in FATAL:
@@ -1211,9 +1210,13 @@ _REMEDIES = tuple(
 )
 
 
-def said(fault: ChatFaultError) -> str:
-    """Return the kind and text of a fault, with a remedy if one is known."""
+def said(fault: ChatFaultError, attempts: int = 1) -> str:
+    """Return the kind and text of a fault, with a remedy if one is known. Several
+    attempts are counted.
+    """
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
+    if attempts > 1:
+        text = f"{text.rstrip('.')}, tried {attempts} times"
     if fault.kind == "context_too_long":
         return advised(
             text, "Shorten prompts with --history N, or replies with --reply-tokens N."

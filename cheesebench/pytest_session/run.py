@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sys
@@ -109,9 +110,9 @@ class Comparing:
         ]
         if "undecided" in self._fails_if:
             self._check_seen([what for what, side in only if side == 0], cells)
-            for number, theirs in numbers:
-                self._check_enough(theirs, number)
-        return next(filter(None, (self._beyond(*one) for one in numbers)), "")
+            for one in numbers:
+                self._check_enough(*one)
+        return next(filter(None, itertools.starmap(self._beyond, numbers)), "")
 
     def _beyond(self, planned: int, theirs: CellCounts) -> str:
         known = len(theirs.subjects)
@@ -136,7 +137,7 @@ class Comparing:
                 f"which fails this run. Run what it has ({option} {known}), or bless a run that has the rest."
             )
 
-    def _check_enough(self, theirs: CellCounts, planned: int) -> None:
+    def _check_enough(self, planned: int, theirs: CellCounts) -> None:
         """Raise ComparisonError if the comparison could not exclude a loss even if
         nothing has changed.
         """

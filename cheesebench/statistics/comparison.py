@@ -793,8 +793,10 @@ class RunComparison(tables.Tabular):
         runs = self.first, self.second
         for model, cell in self.cells:
             for name, who, doubtful in zip(runs, model.names, cell.doubts, strict=True):
-                if doubtful:
-                    yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubtful)}."
+                # The decision may have named the cause already.
+                new = [one for one in doubtful if one not in self.decision]
+                if new:
+                    yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(new)}."
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:

@@ -220,7 +220,7 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     failed = run("compare", "low", "high", "--compare-fail", "worse")
     assert (failed.code, "worse than" in failed.out) == (1, True)
     red, green = "Exit code 1, the gate is red:", "Exit code 0, the gate is green:"
-    worse = f"{red} worse than high on little, all protocols together."
+    worse = f"{red} worse than high on little."
     assert " ".join(failed.err.split()) == worse
     kept = run("compare", "high", "low", "--compare-fail", "worse")
     assert (kept.code, kept.err) == (0, f"{green} no loss against low on 1 protocol.\n")

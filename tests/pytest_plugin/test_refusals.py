@@ -149,7 +149,9 @@ def test_a_run_that_is_in_progress_says_so(
     tmp_path: Path, left: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusals.announce(config(tmp_path), left)
-    assert "PASS" in (left / "report.md").read_text(encoding="utf-8")
+    report = (left / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("**CheeseBench has no result yet:**")
+    assert (tmp_path / "page.html").exists(), "of another run"
     comment = (left / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith(
         f"{gate.MARK}\n**CheeseBench has no result yet:** the session that began 2"

@@ -92,8 +92,11 @@ def test_only_worse_and_undecided_are_reasons_to_fail() -> None:
     assert (same.worse, same.undecided) == (False, False)
     assert (worse.worse, worse.undecided) == (True, False)
     assert (open_.worse, open_.undecided) == (False, True)
-    assert [title for title, _, _ in worse.losses] == [
+    assert [title for title, _, _ in worse.losses] == ["worse than old: m on maze0"]
+    both = compared(([2] * 20, EVEN), ([2] * 20, EVEN))
+    assert [title for title, _, _ in both.losses] == [
         "worse than old: m on maze0",
+        "worse than old: m on maze1",
         "worse than old: m on all protocols together",
     ]
 

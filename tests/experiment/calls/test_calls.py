@@ -17,7 +17,7 @@ import pytest
 
 from cheesebench.chat import ChatReply, ModelEntry
 from cheesebench.errors import OptionError, RunLogError
-from cheesebench.experiment import calling
+from cheesebench.experiment import calling, unfinished
 from cheesebench.experiment.calling import (
     HOPELESS_REPLIES,
     Limiter,
@@ -151,10 +151,10 @@ LASTING: Mapping[str, tuple[Answer, str]] = {
     "drip": (Answer(fault="drip"), "timeout: "),
     "server error": (Answer(status=500), "server: "),
     "reset": (Answer(fault="reset"), "connection: "),
-    "empty": (Answer(text=""), "10 empty replies in a row"),
+    "empty": (Answer(text=""), "replies of 2 subjects could be read"),
     "empty and cut off": (
         Answer(text="", finish="length"),
-        "10 empty replies in a row",
+        "replies of 2 subjects could be read",
     ),
     "key": (Answer(status=401), "authentication: "),
     "quota": (Answer(status=429, error={"code": "insufficient_quota"}), "quota: "),
@@ -286,7 +286,7 @@ def test_a_resumed_run_gives_up_a_mute_model_where_it_would_have_been(
                 assert "could be read" in errors(log)[-1]
 
 
-def test_a_cell_that_was_given_up_stays_given_up_when_its_server_is_mended(
+def test_a_cell_that_was_given_up_is_begun_anew_and_nothing_of_it_is_lost(
     laboratory: Laboratory,
 ) -> None:
     """Its replies are kept, and must not be mixed with later ones."""
@@ -297,13 +297,19 @@ def test_a_cell_that_was_given_up_stays_given_up_when_its_server_is_mended(
         laboratory.options = CallOptions(concurrency=8)
         with laboratory.log("mute", cells) as log:
             laboratory.run(log, model, cells)
-            asked, told = server.count, errors(log)[-1]
-            assert "could be read" in told
+            asked, [plan] = server.count, log.plans()
+            assert "could be read" in errors(log)[-1]
             mended.set()
+            rows = log.verify()
             for _ in range(2):
-                laboratory.run(log, model, cells)
-                assert server.count == asked
-                assert errors(log)[-1].partition("none of")[2] == told.partition("none of")[2]  # fmt: skip
+                unfinished.begin_anew(log, plan)
+                assert log.verify() == rows + 1, "the journal has one entry more"
+                assert log.calls.totals().attempts == asked
+            assert (log.trials(plan), log.calls.of_cell(plan)) == ([], None)
+            laboratory.run(log, model, cells)
+            assert not any(one.missing for one in log.trials(plan))
+            assert f"none of {asked} earlier replies" in log.remarks(plan)[0]
+            assert log.calls.totals().attempts == server.count
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
