@@ -133,7 +133,7 @@ class Gallery:
                 glyphs.add(_OF_VALUES)
             for _, glyph in state.show:
                 (variables if glyph.variable else glyphs).add(glyph.name)
-        for name, value in _values_held(specification):
+        for name, value in values_held(specification):
             if name in variables:
                 glyphs.add(expressions.as_text(value))
         return frozenset().union(*glyphs)
@@ -176,7 +176,7 @@ class Gallery:
         )
 
 
-def _values_held(
+def values_held(
     specification: Specification,
 ) -> Iterator[tuple[str, expressions.RuntimeValue]]:
     """Yield every variable with its initial value, and with each value that a draw or a

@@ -6,13 +6,21 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
-from cheesebench.paradigms.arena.audit import exact, forgetting, kept, relevance, runs
+from cheesebench.paradigms.arena import scenes
+from cheesebench.paradigms.arena.audit import (
+    aims,
+    exact,
+    forgetting,
+    kept,
+    relevance,
+    runs,
+)
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.paradigms.arena.audit.search import EQUAL
@@ -670,19 +678,17 @@ def _shown(specification: Specification) -> Iterator[str]:
         yield "hide=text"
     if arena.landmarks:
         yield f"hide={LANDMARKS}"
-    shown = [glyph for state in states for _, glyph in state.show]
-    glyphs = {*arena.glyphs.values(), *_values_of(specification, shown)} - {*"#. "}
+    shown = {glyph for state in states for _, glyph in state.show}
+    glyphs = {*arena.glyphs.values(), *_drawn_as(shown, specification)} - {*aims.PLAIN}
     yield from (f"hide=glyph:{one}" for one in sorted(glyphs))
 
 
-def _values_of(specification: Specification, glyphs: Sequence[Place]) -> Iterator[str]:
-    """Yield the glyphs, and the values that draws give those that are variables."""
-    held = {one.name for one in glyphs if one.variable}
-    yield from (one.name for one in glyphs if not one.variable)
-    for draw in specification.draws:
-        for row in draw.rows:
-            drawn = zip(draw.columns, row, strict=False)
-            yield from (str(value) for name, value in drawn if name in held)
+def _drawn_as(shown: Collection[Place], specification: Specification) -> Iterator[str]:
+    """Yield the glyphs, and the values of those that are variables."""
+    yield from (one.name for one in shown if not one.variable)
+    for name, value in scenes.values_held(specification):
+        if Place(name, variable=True) in shown:
+            yield str(value)
 
 
 def _finding(

@@ -410,6 +410,13 @@ def test_a_lesion_that_fails_says_how_it_was_got_round(
     assert how in failed.text
 
 
+def test_what_it_sees_is_looked_for_in_variables_too(plant: Plant) -> None:
+    """A glyph may be held by a variable that no draw gives a value."""
+    lamp = ("draw:\n", "vars: {lamp: o}\ndraw:\n")
+    paradigm = plant(lamp, ('show: {side: "*"}', "show: {side: lamp}, say: [wait]"))
+    assert [*_shown(paradigm.specification)] == ["hide=text", "hide=glyph:o"]
+
+
 @pytest.mark.parametrize(("last", "verdict"), [(10, "note"), (5, "FAIL")])
 def test_the_last_trials_of_a_block_are_not_what_is_audited(
     plant: Plant, last: int, verdict: str
