@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -13,11 +15,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cheesebench.testing.fake_server import SHAPES, Answer, Call, FakeServer, Reasoner
+from cheesebench.testing.fake_server import (
+    SHAPES,
+    Answer,
+    Call,
+    FakeServer,
+    Reasoner,
+    main,
+)
 
 
 def post(
@@ -298,3 +308,25 @@ def test_a_strict_reasoner_refuses_what_the_servers_refuse() -> None:
         assert answer.status == 400
         assert told in answer.error["message"]
     assert asked(strict, max_completion_tokens=9).status == 200
+
+
+def test_a_server_of_the_command_line_says_its_address_before_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Out(io.StringIO):
+        flushed = ""
+
+        def flush(self) -> None:
+            self.flushed = self.getvalue()
+
+    out, said = Out(), list[str]()
+
+    def read() -> str:
+        said.append(out.flushed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(read=read))
+    main(["--latency", "0"])
+    [address] = said
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+(/v1)?\n", address)
