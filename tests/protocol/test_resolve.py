@@ -8,8 +8,11 @@ from pathlib import Path
 from pprint import pformat
 from typing import Any
 
+import pytest
+
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.specification import Specification
+from tests.arenas import examine_text
 from tests.stored import check_stored
 
 HERE = Path(__file__).parent
@@ -57,3 +60,51 @@ def test_protocols_of_the_zoo() -> None:
     files = [ZOO / f"{name}.protocol.yaml" for name in NAMES]
     films = [film(with_arena(load_protocol(file))) for file in files]
     check_stored("zoo.txt", "\n".join(films))
+
+
+DOORS = """
+version: 1
+paradigm: doors
+arena:
+  map: |
+    #########
+    #a..D..b#
+    #...E..S#
+    #########
+  legend: {S: box, a: left, b: right, D: {door: north}, E: {door: south}}
+  groups: {arm: [left, right], exit: [north, south]}
+draw:
+  shut: {of: {shut: [north, south]}}
+  side: {of: {side: [left, right]}}
+start: {at: box, face: N}
+trial: {limit: 9, start: run, states: {run: {close: NAME, rules: [{enter: side, end: in}]}}}
+schedule: {main: {trials: 2}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("north", None),
+        ("exit", None),
+        ("shut", None),
+        ("nroth", "There is no door or variable 'nroth'. Did you mean 'north'?"),
+        ("exits", "There is no door or variable 'exits'. Did you mean 'exit'?"),
+        ("shot", "There is no door or variable 'shot'. Did you mean 'shut'?"),
+        ("sidle", "There is no door or variable 'sidle'."),
+        ("left", "'left' is not a door. Make it one in the legend: '{door: left}'."),
+        ("arm", "'arm' is not a door."),
+        ("side", "'side' can hold 'left', which is not a door. Name doors only."),
+    ],
+)
+def test_what_is_closed_is_a_door(name: str, said: str | None) -> None:
+    specification, found = examine_text(DOORS.replace("NAME", name))
+    errors = [str(one) for one in found if one.severity == "error"]
+    if said is None:
+        assert errors == []
+        assert specification is not None
+    else:
+        [error] = errors
+        assert error.startswith("<text>:")
+        assert said in error
+        assert name != "sidle" or "Did you mean" not in error
