@@ -108,3 +108,31 @@ def test_what_is_closed_is_a_door(name: str, said: str | None) -> None:
         assert error.startswith("<text>:")
         assert said in error
         assert name != "sidle" or "Did you mean" not in error
+
+
+@pytest.mark.parametrize(
+    ("draw", "column", "said"),
+    [
+        ("{of: {side: [left, right]}, weights: [1]}", 37, "The numbers of weights (1) and rows (2) of 'side' differ."),
+        ("{of: {side: [left, right]}, weights: [99999, 1]}", 37, "The weights add up to 100000, more than"),
+        ("{of: {side: [left, right]}, pick: 3}", 43, "'side' picks more rows (3) than it has (2). Pick fewer."),
+        ("{of: {side: [left, right]}, order: cycle, copies: 2}", 51, "'copies' is only for 'order: shuffle'."),
+        ("{of: {side: [left, left]}, max_run: 1}", 36, "The first column has only one value, so its run never ends."),
+        ("{sample: arm, into: [side, x, y]}", 29, "'into' asks for 3 members of 'arm', which has 2. Ask for fewer."),
+        ("{permute: [left, left], into: [side, x]}", 10, "'left' appears twice in 'permute'. Name each value once."),
+        ("{permute: [left, right], into: [side, x, y]}", 34, "Ask for fewer."),
+        (
+            "{of: {side: [left, right, left, left, left]}, order: shuffle, max_run: 1}", 71,
+            "'left' is too frequent for runs of at most 1. Allow longer runs.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_draw_that_cannot_be_made_is_an_error_at_its_key(
+    draw: str, column: int, said: str
+) -> None:
+    text = DOORS.replace("NAME", "north")
+    _, found = examine_text(text.replace("{of: {side: [left, right]}}", draw))
+    errors = [str(one) for one in found if one.severity == "error"]
+    [error] = [one for one in errors if said in one]
+    assert "error E206" in error
+    assert error.startswith(f"<text>:14:{column}: ")
