@@ -136,3 +136,11 @@ def test_a_draw_that_cannot_be_made_is_an_error_at_its_key(
     [error] = [one for one in errors if said in one]
     assert "error E206" in error
     assert error.startswith(f"<text>:14:{column}: ")
+
+
+def test_columns_of_different_lengths_are_one_error() -> None:
+    text = DOORS.replace("NAME", "north")
+    draw = "{of: {side: [left, right], more: [1]}}"
+    _, found = examine_text(text.replace("{of: {side: [left, right]}}", draw))
+    [error] = [str(one) for one in found if one.severity == "error"]
+    assert error.startswith("<text>:14:14: error E203: The columns of 'side' differ")
