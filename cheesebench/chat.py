@@ -1,5 +1,5 @@
-"""Interfaces between agents, the harness and model backends: messages, replies, faults,
-capabilities.
+"""Interfaces between agents, the harness and model backends, such as messages, replies,
+faults and capabilities.
 
 A model agent never calls a model itself. It writes a prompt and parses a reply; in
 between, the harness consults the run log, enforces budgets and limits, retries, and

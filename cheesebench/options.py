@@ -143,8 +143,8 @@ OPTIONS = (
     Option(
         name="model",
         help=(
-            "Run this model through the paradigms; repeatable (or use commas). Without paths to tests, only the nine "
-            "paradigms run."
+            "Run this model through the paradigms; repeatable (or use commas). Without paths to tests, only the "
+            "paradigms run, no tests."
         ),
         example="random",
         repeatable=True,

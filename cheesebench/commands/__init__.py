@@ -40,7 +40,7 @@ GROUPS = {
     "run": (
         CommandSpec(
             "plan",
-            "estimate the cost and power of a run before any call",
+            "estimate the calls, cost and power of a run in advance",
             "cheesebench.commands.plan",
         ),
         CommandSpec(

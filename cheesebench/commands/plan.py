@@ -1,6 +1,4 @@
-"""``cheesebench plan``: forecasts the calls, cost and power of a run before any call is
-made.
-"""
+"""``cheesebench plan``: forecasts the calls, cost and power of a run."""
 
 from __future__ import annotations
 

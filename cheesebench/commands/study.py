@@ -13,7 +13,7 @@ from cheesebench.family import Study
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Lists the studies: the same protocols under several settings (history, prompt, view). Run one with "
+        "Lists the studies: the same protocols under several settings (such as history, prompt or view). Run one with "
         "pytest --study NAME.",
         "",
     )

@@ -1,5 +1,5 @@
 """``cheesebench trace``: prints a table of steps with action, visible change, reward,
-state, and the rules that fired.
+state, the rules that fired, and the variables that they set.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _HEADERS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints the first picture, and a row for each step: the action, changes in the picture, reward, state, the rules that "
-        "fired with their lines, and the variables that they set.",
+        "Prints the first picture of each trial, and a row for each step: the action, changes in the picture, reward, state, "
+        "the rules that fired with their lines, and the variables that they set.",
         "my_maze --actions FFFRFF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )

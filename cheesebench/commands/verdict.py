@@ -1,4 +1,4 @@
-"""``cheesebench verdict``: judges logs of other evaluations."""
+"""``cheesebench verdict``: judges logs of other evaluations, and runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The settings of a run. They are resolved once, from the command line (or the
-arguments of a call), a profile, the manifest of an earlier run, a frozen set, a study,
-a baseline, and the defaults.
+arguments of a call), pytest's ini file, a profile, the manifest of an earlier run, a
+frozen set, a study, a baseline, and the defaults.
 """
 
 from __future__ import annotations

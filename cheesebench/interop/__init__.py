@@ -1,3 +1,3 @@
-"""Interfaces to other programs: OpenEnv, Inspect, and logs of other evaluations. A run
-imports nothing from this package.
+"""Interfaces to other programs, such as OpenEnv, Inspect, and logs of other
+evaluations. A run imports nothing from this package.
 """

@@ -188,9 +188,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant name: a zone, symbol, state, outcome, block, or ``none`` (value
-    None).
-    """
+    """A constant name, such as a zone, a symbol, a state or ``none`` (value None)."""
 
     value: str | None
 

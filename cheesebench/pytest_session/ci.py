@@ -1,5 +1,5 @@
-"""Writes output for CI systems: annotations, the job summary, and the cases of a JUnit
-file.
+"""Writes output for CI systems, such as annotations, the job summary, and the cases of
+a JUnit file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reports a session: the verdict table, the report files, the exit status."""
+"""Reports a session, for example in the verdict table, the report files and the exit
+status.
+"""
 
 from __future__ import annotations
 

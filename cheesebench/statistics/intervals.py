@@ -1,5 +1,5 @@
-"""Intervals of a pass rate and of a difference of rates, and the intraclass correlation
-of a subject's trials.
+"""Intervals of rates, differences and means, and the intraclass correlation of a
+subject's trials.
 """
 
 from __future__ import annotations
