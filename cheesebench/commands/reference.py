@@ -304,7 +304,7 @@ def _frame(specification: Specification) -> Facts:
             "success",
             str(document.success) if document.success is not None else "not declared",
         ),
-        ("pass rate over", _estimand(specification.estimand)),
+        ("pass rate over", _estimand(specification)),
         *(
             [("margin", f"{document.margin:g}")]
             if judged is None or judged.better is None
@@ -318,12 +318,16 @@ def _frame(specification: Specification) -> Facts:
     return facts
 
 
-def _estimand(estimand: str) -> str:
-    kind, _, argument = estimand.partition(":")
-    return {
+def _estimand(specification: Specification) -> str:
+    kind, _, argument = specification.estimand.partition(":")
+    s = "s" * ("," in argument)
+    trials = {
         "last": "the last trial" if argument == "1" else f"the last {argument} trials",
-        "block": f"the block {argument.replace(',', ', ')}",
+        "block": f"the block{s} {argument.replace(',', ', ')}",
     }.get(kind, "all trials")
+    estimand = specification.document.estimand
+    where = None if isinstance(estimand, str) else estimand.where
+    return trials if where is None else f"{trials} where {where}"
 
 
 def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:

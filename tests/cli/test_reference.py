@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,12 +110,28 @@ def test_a_protocol_without_reference_says_so(run: Run, here: Path, maze: str) -
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(1, "the last trial"), (2, "the last 2 trials")]
+    ("estimand", "said"),
+    [
+        ("{last: 1}", "the last trial"),
+        ("{last: 2}", "the last 2 trials"),
+        ("{block: one}", "the block one"),
+        (
+            "{block: [one, two], where: trial > 2}",
+            "the blocks one, two where trial > 2",
+        ),
+        ("{where: trial > 2}", "all trials where trial > 2"),
+    ],
 )
-def test_the_judged_trials_are_counted(
-    count: int, said: str, run: Run, here: Path, maze: str
+def test_the_judged_trials_are_told(
+    estimand: str, said: str, run: Run, here: Path, maze: str
 ) -> None:
-    text = f"{maze}estimand: {{last: {count}}}\n"
+    text = re.sub(
+        "^schedule:.*",
+        "schedule: {one: {trials: 9}, two: {trials: 9}}",
+        maze,
+        flags=re.M,
+    )
+    text += f"estimand: {estimand}\n"
     (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
     lines = run("reference", "little").out.splitlines()
     assert [line.split(None, 3)[3] for line in lines if "pass rate over" in line] == [
