@@ -26,6 +26,7 @@ from cheesebench.paradigms.arena.audit.validity import (
     _best_predictor,
     _column,
     _finite,
+    _forced,
     _hits,
     _how_trials_end,
     _majority,
@@ -545,3 +546,25 @@ def test_how_trials_end_that_are_never_solved(
     start = "; success never held; the outcome was 'timeout' in 6 of 9"
     assert said.startswith(start)
     assert (said != start) == more
+
+
+def test_a_state_that_no_run_enters_is_looked_at_in_every_trial_of_whole_lives(
+    plant: Plant,
+) -> None:
+    paradigm = plant(
+        ("\ndraw:", "\nvars: {late: {init: 0, per: subject}}\ndraw:"),
+        (
+            "- {enter: arm, end: error}",
+            "- {enter: arm, end: error}\n        - {after: 30, set: {late: late + 1}}",
+        ),
+        ("schedule:", '    far: {say: "{late}"}\nschedule:'),
+    )
+    view = installed_plugins().view("ascii_2d")
+    [(name, found)] = _forced(paradigm, view, ["far"], 0).items()
+    assert (name, len(found)) == ("far", 320)
+    said = Counter(one.observation.rpartition("\n")[2] for one in found)
+    # Each trial lasts until its limit, so that the next one begins later in the life.
+    assert len(said) == 20
+    assert set(said.values()) == {16}
+    assert {one.fold for one in found} == set(range(FOLDS))
+    assert _forced(paradigm, view, [], 0) == {}
