@@ -1,0 +1,150 @@
+"""What a verified log must agree with: its protocol, its options and its agent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cheesebench.errors import RunLogError
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import GOAL, CallTotals, CellCalls, ReferenceValue, TrialRecord
+from cheesebench.verification import (
+    _asked_as,
+    _check_agent,
+    _check_bar,
+    _check_goal,
+    _is_language_model,
+    _is_shipped,
+    _uncalled,
+    calls_by_cell,
+    rows_only,
+)
+from tests.reports.conftest import plan_of
+
+PLAN = plan_of(margin=0.1, chance=0.25)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"title": "Other words"}, ""),
+        ({"trials": 21}, "by another number of trials than its protocol: 21, not 20."),
+        ({"margin": 0.2}, "by another margin than its protocol: 0.2, not 0.1."),
+        ({"chance": 0.5}, ""),
+        ({"estimand": "last:5"}, "by another estimand"),
+        ({"sequential": True}, "by another way to stop than its protocol: sequential, not fixed."),
+        ({"twin_of": "pool"}, "by another twin_of"),
+        ({"reference": ReferenceValue(value=0.1)}, "by another reference"),
+        ({"reference": None}, "by another reference"),
+    ],
+)  # fmt: skip
+def test_a_plan_is_compared_with_its_protocol(
+    changes: dict[str, Any], said: str
+) -> None:
+    recorded = replace(PLAN, **changes)
+    if not said:
+        _check_bar(recorded, PLAN)
+        return
+    with pytest.raises(RunLogError) as found:
+        _check_bar(recorded, PLAN)
+    assert said in str(found.value)
+    assert str(found.value).endswith("Use an undamaged copy.")
+
+
+def test_chance_counts_only_where_it_is_the_bar() -> None:
+    plan = replace(PLAN, against="chance")
+    with pytest.raises(RunLogError, match=r"by another chance .*: 0\.5, not 0\.25"):
+        _check_bar(replace(plan, chance=0.5), plan)
+
+
+@pytest.mark.parametrize(
+    ("times", "familywise", "allowed"),
+    [(1, False, True), (1, True, True), (3, True, True), (3, False, False), (1.5, True, False), (0, True, False)],
+)  # fmt: skip
+def test_a_verdict_needs_the_evidence_that_its_options_say(
+    times: float, familywise: bool, allowed: bool
+) -> None:
+    plan = cast(Any, SimpleNamespace(goal=GOAL * times, label="pool"))
+    if allowed:
+        _check_goal(plan, familywise)
+    else:
+        with pytest.raises(RunLogError, match=f"not {GOAL:g} to 1"):
+            _check_goal(plan, familywise)
+
+
+def trial(number: int, actions: str, missing: str = "") -> TrialRecord:
+    return TrialRecord(
+        model="m", protocol="p", view="v", subject=3, trial=number, missing=missing, actions=actions
+    )  # fmt: skip
+
+
+def test_an_agent_acts_again_as_it_did() -> None:
+    life = [trial(0, "FF"), trial(1, "L"), trial(2, "", "budget")]
+    again = [(trial(0, "FF"), ()), (trial(1, "L"), ()), (trial(2, "RR"), ())]
+    _check_agent(life, again)
+    with pytest.raises(RunLogError, match=r"^Trial 2 of subject 3 \(m on p\) is not"):
+        _check_agent(life, [again[0], (trial(1, "R"), ())])
+
+
+@pytest.mark.parametrize(
+    ("model", "agent", "shipped", "language"),
+    [
+        ("random", "", True, False),
+        ("random-walk", "", False, False),
+        ("openai/gpt-4.1", "llm", False, True),
+        ("nobody-knows", "llm", False, True),
+        ("nobody-knows", "", False, False),
+    ],
+)
+def test_which_models_act_again_and_which_are_called(
+    model: str, agent: str, shipped: bool, language: bool
+) -> None:
+    plan, plugins = plan_of(model=model, agent=agent), installed_plugins()
+    assert _is_shipped(plan, plugins) == shipped
+    assert _is_language_model(plan, plugins) == language
+
+
+def log(
+    *plans: Any, called: dict[Any, CellCalls] | None = None, missing: str = ""
+) -> Any:
+    """Return a log in which each subject has one trial."""
+    calls = called or {}
+    return SimpleNamespace(
+        path="run.sqlite",
+        plans=lambda: plans,
+        calls=SimpleNamespace(by_cell=lambda: calls),
+        trials_by_subject=lambda plan: iter([[trial(0, "F", missing)]]),
+        verify=lambda: 1234,
+    )
+
+
+ASKED = plan_of(model="openai/gpt-4.1", agent="llm", settings={"id": "gpt-4.1"})
+
+
+def test_a_language_model_with_trials_was_called() -> None:
+    totals = CellCalls(totals=CallTotals(calls=1))
+    assert _uncalled(log(ASKED)) == [ASKED]
+    assert _uncalled(log(ASKED, called={ASKED.key: totals})) == []
+    assert _uncalled(log(ASKED, missing="budget")) == []
+    assert calls_by_cell(log(ASKED)) == {ASKED.key: CellCalls()}
+    assert calls_by_cell(log(ASKED, called={ASKED.key: totals})) == {ASKED.key: totals}
+    said = rows_only(log(ASKED))
+    assert said.startswith("run.sqlite has the 1,234 rows that were written; its")
+    assert said.endswith("; there is not one call to openai/gpt-4.1.")
+    assert rows_only(log(plan_of(model="random"))).endswith("--verify does that).")
+    with pytest.raises(
+        RunLogError, match=r"has trials of openai/gpt-4\.1, but not one"
+    ):
+        rows_only(log(ASKED), ranked=True)
+
+
+def test_a_model_that_was_asked_for_by_another_name_is_told() -> None:
+    other = replace(ASKED, settings={"id": "gpt-5"})
+    unknown = plan_of(model="nobody-knows", agent="llm", settings={"id": "x"})
+    assert _asked_as(log(ASKED, unknown, plan_of())) == ""
+    said = " openai/gpt-4.1 was asked for as 'gpt-5'."
+    assert _asked_as(log(other, replace(other, view="v"))) == said
