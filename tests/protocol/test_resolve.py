@@ -144,3 +144,38 @@ def test_columns_of_different_lengths_are_one_error() -> None:
     _, found = examine_text(text.replace("{of: {side: [left, right]}}", draw))
     [error] = [str(one) for one in found if one.severity == "error"]
     assert error.startswith("<text>:14:14: error E203: The columns of 'side' differ")
+
+
+@pytest.mark.parametrize(
+    ("measure", "place", "said"),
+    [
+        ("[{if: steps > 3, is: long}, short]", None, ""),
+        ("[short, {if: steps > 3, is: long}]", "18:23: error E221", "No trial gets here, because 'short' above has no cond"),
+        ("{value: steps, by: [side]}", None, ""),
+        ("{value: steps, by: [m]}", "18:35: error E228", "'m' cannot be its own condition. Name another variable."),
+    ],
+)  # fmt: skip
+def test_classes_and_conditions_of_a_measure(
+    measure: str, place: str | None, said: str
+) -> None:
+    text = f"{DOORS.replace('NAME', 'north')}measures: {{m: {measure}}}\n"
+    _, found = examine_text(text)
+    errors = [str(one) for one in found if one.severity == "error"]
+    if place is None:
+        assert errors == []
+    else:
+        [error] = errors
+        assert error.startswith(f"<text>:{place}: ")
+        assert said in error
+
+
+def test_there_are_not_too_many_subsets_to_order() -> None:
+    names = ", ".join(f"s{n}" for n in range(20))
+    draw = f"{{of: {{side: [{names}]}}, pick: 10, order: shuffle}}"
+    text = DOORS.replace("NAME", "north")
+    _, found = examine_text(text.replace("{of: {side: [left, right]}}", draw))
+    said = [
+        str(one) for one in found if "There are 184756 subsets to order" in str(one)
+    ]
+    assert len(said) == 1
+    assert said[0].endswith("Use 'order: random'.")
