@@ -1079,7 +1079,7 @@ class _Tests(NamedTuple):
         said = f"Alone it would be {answer}, but not after correcting for {plural(self.number, self.kind)}"
         if pairs >= self.least:
             return f"{said}."
-        return f"{said}, which takes at least {self.least} pairs, not {pairs}."
+        return f"{said}, which takes at least {self.least} pairs, not {pairs}, unless others differ more clearly."
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,8 @@ def test_an_overall_answer_is_corrected_for_the_pairs_of_models() -> None:
     [first, *_] = compare_runs(run).models
     assert first.overall.answer == "undecided"
     assert first.overall.reason == (
-        "Alone it would be better, but not after correcting for 15 comparisons, which takes at least 10 pairs, not 6."
+        "Alone it would be better, but not after correcting for 15 comparisons, which takes at least 10 pairs, not 6, "
+        "unless others differ more clearly."
     )
     assert first.overall.reason in first.cells[0].reason
 
