@@ -13,6 +13,7 @@ from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord
 from cheesebench.reports import html, text
 from cheesebench.reports.cells import interval, settings_table
 from cheesebench.reports.markdown import render
+from cheesebench.reports.markdown import table as drawn
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
@@ -410,3 +411,11 @@ def test_subjects_without_a_value_are_told_beside_a_pass(
     assert "14 of 40 subjects have a value" in " ".join(shown.split())
     everybody = summarise_run({}, [plan], make_trials(plan, 0.5))
     assert "have a value" not in render(everybody)
+
+
+def test_numbers_in_a_table_stay_as_they_are() -> None:
+    lines = drawn(["a", "b"], [["007", "1e3"], ["x|y", "0.50"]], ["b"]).splitlines()
+    assert lines[1] == "|:-----|-----:|"
+    assert lines[2].strip("|").split("|")[0].strip() == "007"
+    assert lines[2].strip("|").split("|")[1].strip() == "1e3"
+    assert "0.50" in lines[3]
