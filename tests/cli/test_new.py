@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from cheesebench.commands.common import installed_catalogue
 from cheesebench.commands.new import (
     _first_trials,
     _next,
@@ -35,14 +34,15 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 def parent(**changes: Any) -> BaseSpecification:
-    found = installed_catalogue().find("t_maze")
+    text = protocol_text("maze", "my_maze")
+    found, _ = Catalogue().inspect_text(text, "my_maze.protocol.yaml")
     assert found is not None
     return replace(found, **changes)
 
 
 def test_an_edition_extends_its_parent() -> None:
     text = edition_text("slow", parent())
-    assert "extends: t_maze" in text
+    assert "extends: my_maze" in text
     assert "edition: slow" in text
     with pytest.raises(OptionError, match="'default' is the parent's own edition"):
         edition_text("default", parent())
