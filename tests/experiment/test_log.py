@@ -864,3 +864,45 @@ def test_a_digest_covers_all_that_may_change_a_reply() -> None:
     assert len(found | {digest(usual)}) == len(others) + 1
     assert {len(one) for one in found} == {32}
     assert readable(Message("user", ("see ", b"png", "!"))) == "see [picture]!"
+
+
+def test_causes_are_of_the_last_start_and_the_most_frequent_comes_first(
+    log: RunLog,
+) -> None:
+    plan, other = log.plans()
+    log.note("error", "an old fault", plan)
+    assert log.causes() == {plan.key: ("an old fault",)}
+    log.note("started", "again", plan)
+    assert log.causes() == {}
+    log.note("error", "stopped in trial 3: no answer", plan)
+    log.note("error", "stopped in trial 4: HTTP 503", plan)
+    log.note("error", "stopped in trial 5: HTTP 503", plan)
+    log.note("warning", "not a cause", plan)
+    log.note("error", "of no cell")
+    log.note("error", "dead", other)
+    found = ("HTTP 503", "stopped in trial 3: no answer")
+    assert log.causes() == {plan.key: found, other.key: ("dead",)}
+    assert log.causes(other) == {other.key: ("dead",)}
+    # A start that is refused changes nothing, but says why.
+    log.note("started", "again", plan)
+    refused = "The run cannot be continued: it is of another version."
+    log.note("error", refused, plan)
+    assert log.causes(plan) == {plan.key: (found[0], found[1], refused)}
+    log.note("started", "again", plan)
+    log.note("error", "new", plan)
+    assert log.causes(plan) == {plan.key: ("new",)}
+
+
+def test_the_journal_is_read_by_cell_and_kind(log: RunLog) -> None:
+    plan, other = log.plans()
+    log.note("warning", "one", plan)
+    log.note("error", "two", other)
+    log.note("warning", "three")
+    texts = [entry.text for entry in log.journal()]
+    assert texts[-3:] == ["one", "two", "three"]
+    assert [entry.text for entry in log.journal(plan)] == ["one"]
+    assert [entry.text for entry in log.journal(kind="warning")] == ["one", "three"]
+    assert [entry.text for entry in log.journal(other, "error")] == ["two"]
+    assert log.journal(other, "warning") == []
+    [entry] = log.journal(plan)
+    assert (entry.kind, entry.model, entry.subject) == ("warning", plan.model, None)
