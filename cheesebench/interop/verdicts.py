@@ -627,7 +627,9 @@ def _between(interval: tuple[float, float] | None, units: _Units) -> str:
 
 
 def _fewest(tests: int) -> int:
-    """Return the number of pairs from which sign flips can show a difference."""
+    """Return the smallest number of pairs with which sign flips can show a difference.
+    ``tests`` is the number of tests that are corrected for.
+    """
     return next(n for n in range(1, 100) if 2 * 0.5**n * tests < ALPHA)
 
 

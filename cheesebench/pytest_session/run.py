@@ -88,8 +88,8 @@ class Comparing:
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> str:
-        """Return a sentence on the subjects that would be run, but are not in the
-        baseline, or "" if there are none.
+        """Return a sentence on the first cell with subjects that would be run, but are
+        not in the baseline, or "" if there is none.
 
         Raise ComparisonError, before anything is run, if the cells cannot be compared
         with the baseline, if their numbers of subjects would depend on the results, or

@@ -490,7 +490,7 @@ class Viewer:
         return _json(await self._aside(read))
 
     async def film(self, request: web.Request) -> web.StreamResponse:
-        """Return the pictures of one trial, as text, and how the trial ended."""
+        """Return the frames of one trial, and how it ended, as JSON."""
         _, path = self._find(request)
         cell, subject, trial = (
             _number(request, name) for name in ("cell", "subject", "trial")

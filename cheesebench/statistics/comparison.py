@@ -737,7 +737,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences on what a green result does not cover."""
+        """Sentences on what a comparison without a loss does not cover."""
         return [*self.not_compared, *self.doubtful]
 
     @property
