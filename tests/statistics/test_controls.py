@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,12 +10,15 @@ import pytest
 
 from cheesebench.records import Measured
 from cheesebench.statistics.controls import (
+    _compare,
     _gain,
     _gains,
     _points,
     contradiction,
     lesion_sentence,
 )
+from cheesebench.statistics.sample import Sample, draw_sample, trials_by_subject
+from tests.reports.conftest import plan_of, trials_of
 
 
 def cell(
@@ -142,3 +146,34 @@ def test_curves_are_paired_by_session() -> None:
     gain = _gain([0.0, 1.0])
     assert gain is not None
     assert gain.mean == 0.5
+
+
+def sample(*passed: int) -> Sample:
+    """Return subjects with 20 trials each, of which so many pass."""
+    plan = plan_of(subjects=len(passed))
+    records = [
+        replace(record, success=record.trial < passed[record.subject])
+        for record in trials_of(plan, 0.5)
+    ]
+    return draw_sample(plan, trials_by_subject(records).values())
+
+
+@pytest.mark.parametrize(
+    ("plain", "control", "said"),
+    [
+        ([18] * 10, [4] * 10, "+70 points over 10 paired subjects, which is more than chance explains (p = "),
+        ([10] * 10, [10] * 10, "0 points over 10 paired subjects, which may be chance (p = 1)."),
+    ],
+)  # fmt: skip
+def test_a_control_is_compared_subject_by_subject(
+    plain: list[int], control: list[int], said: str
+) -> None:
+    found = _compare(plan_of(), sample(*plain), sample(*control))
+    assert found.reason.startswith(
+        "Plain less control, over the trials of the pass rate:"
+    )
+    assert said in found.reason
+    nobody = _compare(plan_of(), sample(), sample(*control))
+    assert nobody.reason == (
+        "No subject was measured both with and without the control."
+    )

@@ -11,7 +11,7 @@ import pytest
 
 from cheesebench.interfaces import Value
 from cheesebench.records import CellPlan, TrialRecord
-from cheesebench.statistics.measures import Moments, Tally
+from cheesebench.statistics.measures import Moments, Tally, by_condition
 from cheesebench.statistics.sample import (
     SubjectCount,
     draw_sample,
@@ -227,3 +227,27 @@ def test_measures_outside_the_judged_trials_are_named_by_their_block(
     late = draw_sample(plan(estimand="last:3"), [records]).tally
     named = [one.name for one in late.own_measures()]
     assert named == ["latency", "place", "latency in training"], "a part is no block"
+
+
+def test_a_set_is_no_condition_and_nothing_is_no_value(life: MakeLife) -> None:
+    record = replace(
+        life(0, "+")[0],
+        variables={"side": "left", "baits": ["a", "b"]},
+        counters={"visits": 3},
+        measures={"right": 0.5, "choice": "near", "late": None, "delay": 2.0},
+    )
+    names = ["right", "choice", "late"]
+    found = by_condition(
+        record,
+        [(name, by) for name in names for by in ("side", "baits", "visits", "delay")]
+        + [("right", "absent"), ("absent", "side")],
+    )
+    assert [(one.measure, one.variable, one.value, value) for one, value in found] == [
+        ("right", "side", "left", 0.5),
+        ("right", "visits", 3, 0.5),
+        ("right", "delay", 2.0, 0.5),
+        ("choice", "side", "left", "near"),
+        ("choice", "visits", 3, "near"),
+        ("choice", "delay", 2.0, "near"),
+        ("right", "absent", None, 0.5),
+    ]

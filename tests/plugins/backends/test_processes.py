@@ -221,3 +221,15 @@ def test_secrets_do_not_reach_the_log(
     program = supervise("import os; print('the key is', os.environ['SOME_API_KEY'])")
     wait_for(lambda: program.ended is not None)
     assert program.tail() == "the key is [redacted]"
+
+
+def test_where_there_are_no_process_groups_no_server_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "name", "nt")
+        with pytest.raises(PluginError) as found:
+            Supervised(["serve"], log)
+    assert "Start the server yourself and give its address" in str(found.value)
+    assert not log.exists()
