@@ -6,20 +6,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.amounts import duration
 from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
-from cheesebench.experiment.provenance import versions
 from cheesebench.files import read_bytes, strict_json
-from cheesebench.plugin_manager import installed_plugins
-from cheesebench.records import CellKey, Measured, is_measurement
-from cheesebench.redaction import quoted
+from cheesebench.records import Measured, is_measurement
 from cheesebench.statistics.comparison import (
     CellCounts,
     CountedRun,
@@ -28,8 +23,7 @@ from cheesebench.statistics.comparison import (
     count_cell,
 )
 from cheesebench.statistics.sample import SubjectScore
-from cheesebench.statistics.wording import plural
-from cheesebench.verification import replay, rows_only
+from cheesebench.verification import replay_counted, rows_only
 
 #: Format version of baseline files.
 FORMAT = 1
@@ -120,31 +114,6 @@ def read_counted(path: Path) -> CountedRun:
         rows_only(log, ranked=True)
         with log.snapshot():
             return count_run(log, path.parent.name)
-
-
-def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
-    """Replay the trials of some cells of a run, and return a sentence with the number
-    of trials and the time taken. Return "" for a baseline, which has no trials.
-
-    If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
-    A run that another version of CheeseBench wrote is not replayed, because differences
-    are possible; the sentence says so. Raise RunLogError for a trial that differs from
-    its record.
-    """
-    if path.suffix == SUFFIX:
-        return ""
-    began, name = time.monotonic(), quoted(path.parent.name)
-    with RunLog.open_read_only(path) as log:
-        if cells is None:
-            rows_only(log, ranked=True)
-        version = log.manifest["versions"].get("cheesebench", "unknown")
-        if version != versions()["cheesebench"]:
-            return (
-                f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} wrote."
-            )
-        trials = replay(log, installed_plugins(), cells, agents=True)
-    took = time.monotonic() - began
-    return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}."
 
 
 def baseline_text(run: CountedRun) -> str:

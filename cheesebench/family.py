@@ -361,13 +361,6 @@ class Family(ABC, Generic[S, P]):
         option does not fit the protocol.
         """
 
-    def as_planned(self, specification: S, plan: CellPlan) -> CellPlan:
-        """Return a recorded plan in which everything that a verdict depends on is taken
-        from the protocol again. ``cheesebench report --verify`` compares this plan with
-        the recorded one. A family that does not override this method trusts its logs.
-        """
-        return plan
-
     @abstractmethod
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run a subject without a language model, and yield each finished trial."""

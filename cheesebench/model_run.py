@@ -182,7 +182,8 @@ class ModelRun:
         """Record the cells of all shards in the manifest of a shard's new run."""
         if self.settings.shard is None or not self.whole or self._existing is not None:
             return
-        shard = describe_shard(self.settings.shard, [plan for plan, _ in self.whole])
+        whole = [plan for plan, _ in self._with_goals(self.whole)]
+        shard = describe_shard(self.settings.shard, whole)
         protocols = describe_protocols(text for _, text in self.whole)
         log.add_to_manifest({"protocols": protocols, **shard})
 

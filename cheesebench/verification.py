@@ -4,14 +4,21 @@ record.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Container, Iterable, Sequence
 from itertools import takewhile
+from pathlib import Path
 
 from cheesebench import records
-from cheesebench.errors import RunLogError, UnknownNameError
+from cheesebench.amounts import dollars, duration
+from cheesebench.chat import Usage
+from cheesebench.errors import CheeseBenchError, RunLogError, UnknownNameError
+from cheesebench.experiment import planned
 from cheesebench.experiment import replay as replaying
 from cheesebench.experiment.log import RunLog
 from cheesebench.family import SubjectContext
+from cheesebench.interfaces import BaseSpecification
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.redaction import quoted
@@ -20,63 +27,87 @@ from cheesebench.statistics.wording import plural
 
 def verify(log: RunLog) -> str:
     """Verify a log, and return sentences on what was verified. Raise RunLogError if
-    rows were changed, a plan does not fit its protocol, a trial differs from its
-    record, or a language model was never called.
+    rows were changed, a plan or a trial differs from its record, or a language model
+    was never called.
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
-    trials = replay(log, installed_plugins(), agents=True)
+    trials, told = replay(log)
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
-        f"{plural(trials, 'trial')}.{_asked_as(log)}"
+        f"{plural(trials, 'trial')}.{told}"
     )
+
+
+def replay_counted(path: Path, cells: Container[records.CellKey] | None = None) -> str:
+    """Replay the trials of some cells of a run, and return sentences on this. Return ""
+    for a baseline, which has no trials.
+
+    If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
+    A run that another version of CheeseBench wrote is not replayed, because differences
+    are possible; the sentence says so. Raise RunLogError for a trial that differs from
+    its record.
+    """
+    if path.suffix == ".json":
+        return ""
+    began, name = time.monotonic(), quoted(path.parent.name)
+    with RunLog.open_read_only(path) as log:
+        if cells is None:
+            rows_only(log, ranked=True)
+        if not planned.written_here(log):
+            version = quoted(log.manifest["versions"].get("cheesebench", "unknown"), 30)
+            return (
+                f"Not replayed: {name}, which CheeseBench {version} wrote.{_told(log)}"
+            )
+        trials, said = replay(log, cells)
+    took = time.monotonic() - began
+    return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}.{said}"
 
 
 def replay(
-    log: RunLog,
-    plugins: PluginManager,
-    cells: Container[records.CellKey] | None = None,
-    *,
-    agents: bool = False,
-) -> int:
-    """Replay every trial of a log, or of some of its cells, and return the number of
-    trials. With ``agents``, built-in agents also act again, and must act the same. The
-    plans of the cells must fit their protocols.
+    log: RunLog, cells: Container[records.CellKey] | None = None
+) -> tuple[int, str]:
+    """Plan and replay every cell of a log, or some of its cells. Built-in agents act
+    again, and language models are asked again, with the recorded replies.
 
-    Raise RunLogError for the first difference.
+    Return the number of trials, and sentences on what is to be known of the log. Raise
+    RunLogError for a plan or a trial that differs from its record.
     """
-    return sum(
-        _replay_cell(log, plugins, plan, acts=agents and _is_shipped(plan, plugins))
-        for plan in log.plans()
-        if cells is None or plan.key in cells
-    )
+    plugins, trials, gaps = installed_plugins(), 0, dict[str, None]()
+    for plan in log.plans():
+        if cells is None or plan.key in cells:
+            specification = replaying.recorded_protocol(log, plan, plugins)
+            gaps[planned.check_plan(log, plugins, plan, specification)] = None
+            if plan.agent and plan.agent not in plugins.model_agents:
+                gaps[
+                    f" The replies to the agent '{quoted(plan.agent, 60)}' were not read again: there is no such agent here."
+                ] = None
+            trials += _replay_cell(log, plugins, plan, specification)
+    return trials, "".join(gaps) + _told(log)
 
 
 def _replay_cell(
-    log: RunLog, plugins: PluginManager, plan: records.CellPlan, *, acts: bool
+    log: RunLog,
+    plugins: PluginManager,
+    plan: records.CellPlan,
+    specification: BaseSpecification,
 ) -> int:
-    """Replay a cell, check its plan against its protocol, and return the number of
-    trials. With ``acts``, the cell's agent also acts again, and must act the same.
-    """
-    specification = replaying.recorded_protocol(log, plan, plugins)
+    """Replay a cell and return the number of trials."""
     family = plugins.family(specification)
-    _check_bar(plan, family.as_planned(specification, plan))
-    _check_goal(plan, bool(log.manifest["options"].get("familywise")))
     # Compile the protocol once for all subjects.
     paradigm = replaying.recorded_paradigm(log, plugins, plan)
     replayed = 0
     for life in log.trials_by_subject(plan):
         subject = life[0].subject
         wanted = {record.trial for record in life if not record.missing}
-        watched = family.watch(log, plugins, plan, {subject: wanted})
-        for trial in watched if wanted else ():
-            replayed += 1
-            if trial.differs:
-                raise RunLogError(
-                    f"{_which(trial.record)} does not follow from the model's replies. {trial.note}"
-                )
+        replayed += len(wanted)
+        if plan.agent in plugins.model_agents:
+            replaying.check_conversation(log, plugins, plan, paradigm, life)
+            continue
+        for _ in family.watch(log, plugins, plan, {subject: wanted}) if wanted else ():
+            pass
         replaying.check_end(log, plugins, plan, paradigm, life)
-        if acts:
+        if _is_shipped(plan, plugins):
             context = SubjectContext(
                 plugins=plugins,
                 plan=plan,
@@ -116,57 +147,6 @@ def _which(record: records.TrialRecord) -> str:
     return f"Trial {record.trial + 1} of subject {record.subject} ({record.model} on {record.protocol})"
 
 
-def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
-    """Raise RunLogError if a recorded plan differs from the ``true`` one in anything
-    that affects a verdict.
-    """
-    recorded = _judged_by(plan)
-    for name, value in _judged_by(true).items():
-        # A log of an earlier version has an empty schedule.
-        if recorded[name] not in (value, ()):
-            raise RunLogError(
-                f"The run judges {plan.label} by another {name} than its protocol: "
-                f"{quoted(str(recorded[name]), 60)}, not {quoted(str(value), 60)}. Use an undamaged copy."
-            )
-
-
-def _check_goal(plan: records.CellPlan, familywise: bool) -> None:
-    """Raise RunLogError if a verdict of the run needs other evidence than its options
-    say.
-    """
-    times, rest = divmod(plan.goal, records.GOAL)
-    if rest or times < 1 or (times > 1 and not familywise):
-        raise RunLogError(
-            f"The run judges {plan.label} by other evidence than its options say: {plan.goal:g} to 1, not "
-            f"{records.GOAL:g} to 1. Use an undamaged copy."
-        )
-
-
-def _judged_by(plan: records.CellPlan) -> dict[str, object]:
-    """Return the parts of a plan that come from the protocol and affect a verdict.
-    Descriptions of the animals are left out, because their words change from version to
-    version.
-    """
-    animals = plan.reference
-    return {
-        "number of trials": plan.trials,
-        "schedule": plan.blocks,
-        "way to stop": "sequential" if plan.sequential else "fixed",
-        "estimand": plan.estimand,
-        "margin": plan.margin,
-        "twin_of": plan.twin_of,
-        "chance": None if plan.against == "reference" else plan.chance,
-        "reference": animals
-        and (
-            animals.value,
-            animals.interval,
-            animals.sd,
-            animals.n_animals,
-            animals.measured,
-        ),
-    }
-
-
 def rows_only(log: RunLog, ranked: bool = False) -> str:
     """Verify only the rows of a log, and return a sentence on this. The sentence names
     language models that were never called.
@@ -181,33 +161,48 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
-        f"(cheesebench report RUN --verify does that){named}.{_asked_as(log)}"
+        f"(cheesebench report RUN --verify does that){named}.{_told(log)}"
     )
 
 
-def _asked_as(log: RunLog) -> str:
-    """Return sentences on the language models whose servers were asked for a different
-    model from the one that the name stands for here.
+def _told(log: RunLog) -> str:
+    """Return sentences that name the language models whose servers were asked for
+    another model than the one that the name stands for here, and those whose recorded
+    costs differ from what their tokens cost here.
     """
-    plugins = installed_plugins()
-    pairs = dict.fromkeys(
-        (plan.model, plan.settings["id"])
-        for plan in log.plans()
-        if "id" in plan.settings
-    )
+    calls, none = log.calls.by_cell(), records.CellCalls()
+    spent: dict[tuple[str, str], records.CallTotals] = {}
+    for plan in log.plans():
+        if "id" in plan.settings:
+            asked, own = (
+                (plan.model, str(plan.settings["id"])),
+                calls.get(plan.key, none),
+            )
+            spent[asked] = spent.get(asked, none.totals) + own.totals
+    is_here = planned.written_here(log)
     return "".join(
-        f" {name} was asked for as '{quoted(str(asked))}'."
-        for name, asked in pairs
-        if _id_of(name, plugins) not in (None, asked)
+        _told_of(*asked, totals if is_here else none.totals)
+        for asked, totals in spent.items()
     )
 
 
-def _id_of(name: str, plugins: PluginManager) -> str | None:
-    """Return the id for which a server is asked, or None for a name that is unknown."""
+def _told_of(name: str, asked: str, totals: records.CallTotals) -> str:
     try:
-        return resolve_model(plugins, name).id
-    except UnknownNameError:
-        return None
+        entry = resolve_model(installed_plugins(), name)
+    except CheeseBenchError:
+        return ""
+    if entry.id != asked:
+        return f" {name} was asked for as '{quoted(asked)}'."
+    usage = Usage(
+        prompt=totals.prompt,
+        completion=totals.completion,
+        cached=totals.cached,
+        written=totals.written,
+    )
+    cost = totals.cost if entry.price is None else entry.price.cost(usage)
+    if math.isclose(cost, totals.cost, rel_tol=1e-6, abs_tol=1e-9):
+        return ""
+    return f" {name} cost {dollars(totals.cost)} according to the log, but its tokens cost {dollars(cost)} here."
 
 
 def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:
@@ -235,7 +230,7 @@ def _uncalled(log: RunLog) -> list[records.CellPlan]:
     return [
         plan
         for plan in log.plans()
-        if plan.key not in called
+        if (plan.key not in called or not plan.agent)
         and _is_language_model(plan, plugins)
         and any(not one.missing for life in log.trials_by_subject(plan) for one in life)
     ]

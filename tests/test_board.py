@@ -297,11 +297,11 @@ def test_a_log_that_claims_the_hash_of_the_set_is_of_its_text(lab: Path) -> None
                 "UPDATE lives SET trials = 2",
                 "UPDATE cells SET plan = json_set(plan, '$.trials', 2)",
             ],
-            "by another number of trials than its protocol: 2, not 4",
+            "options say: trials is 2, not 4",
         ),
         (
             ["UPDATE cells SET plan = json_set(plan, '$.sequential', json('true'))"],
-            "by another way to stop than its protocol: sequential, not fixed",
+            "options say: sequential is True, not False",
         ),
     ],
 )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cheesebench.chat import Learner
 from cheesebench.errors import NOT_AS_WRITTEN, RunLogError
+from cheesebench.experiment import calling
 from cheesebench.experiment.controls import controlled, yokes_of
 from cheesebench.experiment.language_models import run_blocking
-from cheesebench.experiment.log import digest
+from cheesebench.experiment.log import digest, readable
 from cheesebench.experiment.subjects import read_result
 from cheesebench.family import SubjectContext
 from cheesebench.interfaces import (
@@ -28,7 +29,7 @@ from cheesebench.interfaces import (
 )
 from cheesebench.protocol import Catalogue
 from cheesebench.records import CallRecord, Frame, ReplayedCall
-from cheesebench.redaction import quoted
+from cheesebench.redaction import REDACTED, quoted
 from cheesebench.trial_loop import Interrupts, TrialLoop
 
 if TYPE_CHECKING:
@@ -202,9 +203,13 @@ def check_end(
     lived = paradigm.environment(plugins.view(plan.view), seed, subject)
     replay(lived, life)
     if lived.begin_trial() is not None:
-        raise RunLogError(
-            f"{_name(life[-1])} is the last one recorded, but the schedule goes on. Use an undamaged copy."
-        )
+        raise _goes_on(life[-1])
+
+
+def _goes_on(last: TrialRecord) -> RunLogError:
+    return RunLogError(
+        f"{_name(last)} is the last one recorded, but the schedule goes on. Use an undamaged copy."
+    )
 
 
 def check_same(record: TrialRecord, lived: TrialRecord) -> None:
@@ -509,6 +514,132 @@ class _Memory:
         cell = f"{plan.model} on {plan.protocol}, {plan.view}"
         return (
             f"Call {call + 1} of trial {trial + 1} of subject {self._subject} ({cell})"
+        )
+
+
+def check_conversation(
+    log: RunLog,
+    plugins: PluginManager,
+    plan: CellPlan,
+    paradigm: Paradigm,
+    life: Sequence[TrialRecord],
+) -> None:
+    """Let a language model's subject live once more with the recorded replies. Raise
+    RunLogError if a question or a trial differs from the record, and if trials are
+    missing at the end of a whole life, or calls are left.
+    """
+    family = plugins.family(paradigm.specification)
+    seed, subject = log.manifest["options"]["seed"], life[0].subject
+    context = SubjectContext(plugins=plugins, plan=plan, seed=seed, subject=subject)
+    witness = _Witness(log, plan, life)
+
+    async def live() -> None:
+        async with contextlib.aclosing(
+            family.converse(paradigm, context, witness)
+        ) as lives:
+            async for record, _ in lives:
+                witness.compare(record)
+
+    try:
+        run_blocking(live())
+    except (_ReachedError, calling.UnansweredError):
+        pass
+    except NOT_AS_WRITTEN as error:
+        raise witness.different(quoted(f"{type(error).__name__}: {error}")) from error
+    witness.check_end()
+
+
+def _asked_by(request: ChatRequest, record: CallRecord) -> bool:
+    """Return whether a recorded call made this request. If there are pictures, only
+    texts are compared, because a picture that is drawn again may have other bytes.
+    """
+    first, last = request.messages[0], request.messages[-1]
+    pictured = any(
+        isinstance(part, bytes) for one in request.messages for part in one.parts
+    )
+    return (
+        (pictured or record.digest == digest(request))
+        and _reads(record.asked, readable(last))
+        and _reads(record.system, readable(first) if first.role == "system" else "")
+    )
+
+
+def _reads(recorded: str, text: str) -> bool:
+    """Return whether a recorded text stands for this one. Secrets of the environment in
+    which it was recorded have been removed from it.
+    """
+    first, *rest = recorded.split(REDACTED)
+    # Lone surrogates cannot be stored.
+    text = text.encode("utf-8", "replace").decode()
+    if not rest or not text.startswith(first):
+        return text == first
+    *between, last = rest
+    at = len(first)
+    for part in between:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return text[at:].endswith(last)
+
+
+class _Witness:
+    """Answers the calls of a life from the log, and compares questions and trials with
+    the record.
+    """
+
+    def __init__(
+        self, log: RunLog, plan: CellPlan, life: Sequence[TrialRecord]
+    ) -> None:
+        self.plan = plan
+        self._life = life
+        self._ran = [record for record in life if not record.missing]
+        self._calls = {
+            (record.trial, record.call): record
+            for record in log.calls.of_life(plan, life[0].subject)
+        }
+        #: Number of trials that were lived again.
+        self._lived = 0
+        #: The next call in the present trial.
+        self._next = (0, 0)
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        place = self._next if self._next[0] == trial else (trial, 0)
+        self._next = (trial, place[1] + 1)
+        record = self._calls.pop(place, None)
+        if record is None or record.fault is not None:
+            raise _ReachedError
+        if not _asked_by(request, record):
+            raise self.different(f"Call {place[1] + 1} asked something else.")
+        return record.reply
+
+    def read_as(
+        self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
+    ) -> None:
+        """Take no note of the actions: the trial shows them."""
+
+    def compare(self, lived: TrialRecord) -> None:
+        """Raise RunLogError if the trial that was lived next differs from the record.
+        A trial that was stopped before it was written has no record.
+        """
+        if self._lived < len(self._ran):
+            check_same(self._ran[self._lived], lived)
+        self._lived += 1
+
+    def check_end(self) -> None:
+        """Raise RunLogError unless the life has ended as recorded."""
+        if self._lived < len(self._ran):
+            raise self.different("A reply is missing.")
+        if len(self._ran) == len(self._life):
+            if self._next[0] >= len(self._life):
+                raise _goes_on(self._life[-1])
+            if self._calls:
+                raise self.different("There are calls that the subject did not make.")
+
+    def different(self, why: str) -> RunLogError:
+        record = self._life[min(self._next[0], len(self._life) - 1)]
+        return RunLogError(
+            f"{_name(record)} does not follow from the model's replies. {why} {_REMEDY}"
         )
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench import errors
-from cheesebench.baselines import compare_files, replay_counted
+from cheesebench.baselines import compare_files
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
 from cheesebench.interop import answers
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.summaries import summarise_log
+from cheesebench.verification import replay_counted
 
 
 def judge_runs(

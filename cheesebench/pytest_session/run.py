@@ -21,7 +21,6 @@ from cheesebench.baselines import (
     count_run,
     locate_counted,
     read_counted,
-    replay_counted,
 )
 from cheesebench.errors import ComparisonError, OptionError
 from cheesebench.experiment import cells
@@ -46,6 +45,7 @@ from cheesebench.statistics.comparison import (
 )
 from cheesebench.tally import Tally, time_left
 from cheesebench.terminal import printable
+from cheesebench.verification import replay_counted
 
 
 class Comparing:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from cheesebench.amounts import percent
 from cheesebench.errors import UnsuitableError, closest
 from cheesebench.experiment.cells import (
-    find_design,
     plan_cell,
     variant_of,
     varied,
@@ -176,10 +175,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         if request.against is not None:
             _check_published(request.against, cells, specification)
         return cells
-
-    def as_planned(self, specification: Specification, plan: CellPlan) -> CellPlan:
-        design = find_design(plan.design, plan.subjects)
-        return plan_cell(specification, plan.model, plan.view, design, plan.memory)
 
     def _check_view(self, specification: Specification, view: View) -> None:
         """Raise UnsuitableError if the view hides a cue, because a failure there would

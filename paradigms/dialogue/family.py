@@ -131,11 +131,6 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
             )
         return life.plan_dialogues(specification, request)
 
-    def as_planned(
-        self, specification: DialogueSpecification, plan: CellPlan
-    ) -> CellPlan:
-        return life.as_planned(specification, plan)
-
     def live(
         self, paradigm: life.GraphParadigm, context: SubjectContext
     ) -> Iterator[Trial]:

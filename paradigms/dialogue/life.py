@@ -505,29 +505,6 @@ def plan_dialogue(
     )
 
 
-def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
-    """Return a recorded plan with the margin and the chance level that
-    ``plan_dialogue`` computes. If the plan has a claim, it has all trials of its
-    condition. Raise UnknownNameError if the protocol has no such condition, and
-    RunLogError if the plan names none.
-    """
-    name = setting(plan, "condition")
-    if name not in specification.conditions:
-        raise UnknownNameError("condition", name, specification.conditions)
-    asked = specification.conditions[name]
-    return dataclasses.replace(
-        plan,
-        trials=len(asked.asked_of(0)) if plan.claims else plan.trials,
-        sequential=False,
-        margin=specification.document.margin,
-        chance=asked.chance(plan.subjects),
-        against="chance",
-        estimand="all",
-        twin_of="",
-        reference=None,
-    )
-
-
 def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogue:
     return paradigm.dialogue(
         setting(plan, "domain"), setting(plan, "condition"), subject

@@ -120,7 +120,10 @@ def results(here: Path) -> Path:
     )
     cells = [(plan, specification)]
     with RunLog.create(
-        here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}
+        here / "results",
+        RUN,
+        cells,
+        options={"seed": 0, "design": "cohort", "subjects": 2},
     ) as log:
         with RunSession(log, plugins, cells, seed=0, processes=0) as session:
             session.finish()

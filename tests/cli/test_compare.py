@@ -84,6 +84,7 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
         shown = compare_runs(count_run(log, RUN), baseline)._repr_html_()
     assert " in worse rarely succeeds on little (" in shown
     with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute(OTHER_VERSION)
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
     lost = "nothing to lose in them: little ("
     said = " ".join(run("bless", RUN, "low").err.split())
@@ -288,14 +289,26 @@ def test_what_is_no_baseline_is_refused(here: Path, content: str, said: str) -> 
         read_baseline(path)
 
 
+OTHER_VERSION = (
+    "UPDATE manifest SET value = json_set(value, '$.cheesebench', '0.0.1') "
+    "WHERE key = 'versions'"
+)
+
+
 def test_a_run_of_another_version_is_replayed_whatever_it_says_of_the_animals(
     run: Run, results: Path, here: Path, worse: str
 ) -> None:
+    words = (
+        "UPDATE cells SET plan = json_set(plan, '$.reference.status', 'in other words', "
+        "'$.reference.kind', 'analogy', '$.reference.training', '')"
+    )
     with rewritten(results / RUN / "run.sqlite") as connection:
-        connection.execute(
-            "UPDATE cells SET plan = json_set(plan, '$.reference.status', 'in other words', "
-            "'$.reference.kind', 'analogy', '$.reference.training', '')"
-        )
-    assert run("report", RUN, "--verify").code == 0
+        connection.execute(words)
+    assert "options say: reference is" in run("report", RUN, "--verify").err
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute(OTHER_VERSION)
+    found = run("report", RUN, "--verify")
+    assert found.code == 0
+    assert "because another version of CheeseBench stored them" in found.err
     stored(results, here, worse)
     assert run("compare", RUN, worse).code == 0

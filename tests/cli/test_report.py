@@ -17,6 +17,7 @@ import pytest
 import cheesebench
 from cheesebench.errors import RunLogError
 from cheesebench.statistics.wording import NEVER_CALLED
+from cheesebench.testing.fake_server import FakeServer
 from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -216,8 +217,11 @@ GOALS = [
             [True],
             ["not one call to it"],
         ),
-        *product(["report --verify", "bless"], [MARGIN], [True], ["by another margin"]),
-        *product(["report --verify", "bless"], GOALS, [True], ["by other evidence"]),
+        *product(
+            ["report --verify", "bless"], [MARGIN], [True], ["say: margin is 0.9"]
+        ),
+        *product(REPLAYING, GOALS[:1], [True], ["say: goal is 1.5, not 20.0"]),
+        *product(["report --verify"], GOALS[1:], [True], ["say: goal is"]),
     ],
 )
 def test_every_command_tells_a_forged_log(
@@ -274,13 +278,14 @@ SCRIPT = 'replies: [{say: ["ACTIONS: STAY", "ACTIONS: FORWARD"], choose: by_seed
                 *(f"UPDATE {one} SET model = 'random'" for one in ("trials", "events")),
                 "UPDATE cells SET model = 'random'"
                 ", plan = replace(plan, '\"tabular-ql\"', '\"random\"')",
+                "UPDATE cells SET plan = json_set(plan, '$.memory', 'none')",
             ],
             "is not what random does under the run's seed",
         ),
         (
             "scripted:script.yaml",
             ["UPDATE calls SET reply = 'ACTIONS: ROTATE_LEFT' WHERE subject = 1"],
-            "does not follow from the model's replies",
+            "does not follow from the model's replies. Call 2 asked something else.",
         ),
     ],
 )
@@ -309,10 +314,37 @@ def test_actions_of_somebody_else_are_told(
         assert found.err.count("\n") == 1
 
 
-def test_a_name_of_another_model_is_told(here: Path, run: Run) -> None:
+RENAMED = [
+    *(
+        f"UPDATE {table} SET model = 'gpt-5.4-mini'"
+        for table in ("cells", "trials", "events", "calls")
+    ),
+    "UPDATE cells SET plan = json_set(plan, '$.model', 'gpt-5.4-mini')",
+]
+TELLING = (
+    ("report", "one"),
+    ("report", "one", "--verify"),
+    ("export", "one", "--csv", "--table", "trials"),
+    ("bless", "one", "main"),
+    ("compare", "one", "one"),
+    ("verdict", "one"),
+)
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_name_of_another_model_is_told(
+    here: Path, run: Run, seeded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seeds of calls depend on the name. Without them the questions agree, but the
+    server was asked for another model.
+    """
     (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    drops = "" if seeded else ", drops: [seed]"
+    listed = f"models: {{mine: {{backend: scripted, id: script.yaml{drops}}}}}"
+    (here / "models.yaml").write_text(listed, encoding="utf-8")
+    monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
     cheesebench.run(
-        "scripted:script.yaml",
+        "mine",
         "little.protocol.yaml",
         results="results",
         design="cohort",
@@ -321,14 +353,152 @@ def test_a_name_of_another_model_is_told(here: Path, run: Run) -> None:
     )
     assert "was asked for" not in run("report", "one", "--verify").err
     with rewritten(here / "results/one/run.sqlite") as log:
-        for table in ("cells", "trials", "events", "calls"):
-            log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")
+        for change in RENAMED:
+            log.execute(change)
+    for command in TELLING:
+        found = run(*command)
+        reads_only = command[0] == "export" or command == ("report", "one")
+        if reads_only or not seeded:
+            assert found.code == 0
+            told = "gpt-5.4-mini was asked for as 'script.yaml'."
+        else:
+            assert found.code == 2
+            told = "Call 1 asked something else."
+        assert told in " ".join((found.err + found.out).split())
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("claims", "json('false')", "claims is False, not True"),
+        ("design", "'leaderboard'", "design is leaderboard, not cohort"),
+        ("memory", "'life'", "memory is life, not none"),
+        ("title", "'A triumph'", "title is A triumph, not Little"),
+        ("estimand", "'last:1'", "estimand is last:1, not all"),
+        ("against", "'chance'", "against is chance, not reference"),
+        ("sha256", "'0'", "cannot be read as in the run"),
+        ("variant", "'control=yoked:x'", "The cell of random on little is not planned"),
+        ("settings.id", "'gpt-5.4-mini'", "settings is {'id': 'gpt-5.4-mini'}, not {}"),
+    ],
+)
+def test_a_plan_that_was_not_stored_so_is_told(
+    results: Path, run: Run, part: str, value: str, said: str
+) -> None:
+    with rewritten(results / RUN / "run.sqlite") as log:
+        log.execute(f"UPDATE cells SET plan = json_set(plan, '$.{part}', {value})")
+        log.execute("UPDATE cells SET variant = json_extract(plan, '$.variant')")
+    for command in (("report", RUN, "--verify"), ("bless", RUN, "main")):
+        found = run(*command)
+        assert found.code == 2
+        assert said in found.err
+
+
+def test_a_practice_run_becomes_no_other(here: Path, run: Run) -> None:
+    """Not even if the options are changed as well: its trials are too few."""
+    usual: dict[str, Any] = {"design": "smoke", "run_id": "one"}
+    cheesebench.run("random", "little.protocol.yaml", results="results", **usual)
+    assert run("report", "one", "--verify").code == 0
+    path = here / "results/one/run.sqlite"
+    with rewritten(path) as log:
         log.execute(
-            "UPDATE cells SET plan = replace(plan, '\"scripted:script.yaml\"', '\"gpt-5.4-mini\"')"
+            "UPDATE cells SET plan = json_set(plan, '$.claims', json('true'), '$.design', 'cohort')"
         )
-    told = "gpt-5.4-mini was asked for as 'script.yaml'."
-    assert told in run("report", "one", "--verify").err
-    assert told in run("report", "one").err
+    said = "say: design is cohort, not smoke; claims is True, not False."
+    assert said in run("verdict", "one").err
+    with rewritten(path) as log:
+        log.execute(
+            "UPDATE manifest SET value = json_set(value, '$.design', 'cohort', '$.subjects', 2) WHERE key = 'options'"
+        )
+    assert "say: trials is 2, not 4." in run("verdict", "one").err
+
+
+def test_what_an_audit_says_is_that_of_the_shipped_one(here: Path, run: Run) -> None:
+    """Of a protocol without a shipped audit it is told that nobody compared it."""
+    for protocol, code, said in (
+        (
+            "operant_chamber",
+            2,
+            "options say: ability is AbilityScale(without=0.1, ideal=1.0), not",
+        ),
+        ("little.protocol.yaml", 0, "What an audit says of little was not compared"),
+    ):
+        cheesebench.run(
+            "random", protocol, results="results", design="smoke", run_id=protocol
+        )
+        assert " audit " not in run("report", protocol, "--verify").err
+        with rewritten(here / "results" / protocol / "run.sqlite") as log:
+            scale = json.dumps({"without": 0.1, "ideal": 1.0})
+            log.execute(
+                "UPDATE cells SET plan = json_set(plan, '$.ability', json(?))", [scale]
+            )
+        found = run("report", protocol, "--verify")
+        assert (found.code, said in found.err) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE calls SET asked = asked || '!' WHERE trial = 1", "Call 1 asked some"),
+        ("UPDATE texts SET text = 'Be good.'", "Call 1 asked something else."),
+        ("UPDATE cells SET plan = json_set(plan, '$.settings.history', 3)", "asked"),
+        ("UPDATE cells SET plan = json_remove(plan, '$.settings.history')", "history"),
+        ("UPDATE cells SET plan = json_set(plan, '$.agent', 'llm-tools')", "answer"),
+        ("DELETE FROM calls WHERE trial = 1 AND call = 0", "A reply is missing."),
+        ("UPDATE calls SET trial = trial + 9 WHERE trial = 1 AND call = 0", "missing"),
+    ],
+)
+def test_a_question_that_was_not_asked_is_told(
+    here: Path, run: Run, change: str, said: str
+) -> None:
+    (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    usual: dict[str, Any] = {"design": "cohort", "subjects": 2, "run_id": "one"}
+    cheesebench.run(
+        "scripted:script.yaml", "little.protocol.yaml", results="results", **usual
+    )
+    with rewritten(here / "results/one/run.sqlite") as log:
+        log.execute(change)
+    for command in TELLING[1], *TELLING[3:]:
+        found = run(*command)
+        assert found.code == 2
+        assert said in found.err
+
+
+def test_a_language_model_without_an_agent_is_told(here: Path, run: Run) -> None:
+    """Its replies would not be read."""
+    (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    usual: dict[str, Any] = {"design": "cohort", "subjects": 2, "run_id": "one"}
+    cheesebench.run(
+        "scripted:script.yaml", "little.protocol.yaml", results="results", **usual
+    )
+    for agent, code, said in (
+        ("foo", 0, "The replies to the agent 'foo' were not read again"),
+        ("", 2, "but not one call to it"),
+    ):
+        with rewritten(here / "results/one/run.sqlite") as log:
+            log.execute("UPDATE cells SET plan = json_set(plan, '$.agent', ?)", [agent])
+        found = run("report", "one", "--verify")
+        assert (found.code, said in found.err) == (code, True)
+
+
+def test_a_cost_that_is_not_of_its_tokens_is_told(here: Path, run: Run) -> None:
+    with FakeServer("ACTIONS: STAY") as server:
+        cheesebench.run(
+            "openai/gpt-5.4-mini",
+            "little.protocol.yaml",
+            base_url=server.base_url,
+            results="results",
+            design="cohort",
+            subjects=2,
+            run_id="one",
+        )
+    assert " cost " not in run("report", "one", "--verify").err
+    with rewritten(here / "results/one/run.sqlite") as log:
+        log.execute("UPDATE calls SET cost = 0")
+    for command in TELLING:
+        found = run(*command)
+        assert found.code == 0
+        told = " ".join((found.err + found.out).split())
+        assert "gpt-5.4-mini cost $0.00 according to the log, but its tokens" in told
 
 
 def test_a_life_that_is_short_by_its_schedule_is_whole(

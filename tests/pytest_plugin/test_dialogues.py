@@ -114,11 +114,11 @@ def test_a_forged_dialogue_is_told(
             ("UPDATE trials SET success = 1 - success", "success was"),
             (
                 "UPDATE cells SET plan = json_set(plan, '$.chance', 0.01)",
-                "by another chance than its protocol: 0.01, not 0.25",
+                "options say: chance is 0.01, not 0.25",
             ),
             (
                 "UPDATE cells SET plan = json_set(plan, '$.trials', 2)",
-                "by another number of trials than its protocol: 2, not 1",
+                "options say: trials is 2, not 1",
             ),
         ):
             with rewritten(path) as log:
@@ -129,7 +129,10 @@ def test_a_forged_dialogue_is_told(
             path.write_bytes(original)
     with rewritten(path) as log:
         log.execute("DELETE FROM calls WHERE subject = 1 AND call = 0")
-    assert "The log has only 0 of the answers in trial" in verified("one")[1]
+    assert (
+        "does not follow from the model's replies. A reply is missing."
+        in verified("one")[1]
+    )
 
 
 SECOND = ("--variant", "ordered_rooms-rewardReval-t0")

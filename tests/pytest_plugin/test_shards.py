@@ -145,6 +145,17 @@ def test_four_shards_in_any_order_are_one_run(
     assert contents(merged) == contents(whole)
 
 
+def test_shards_of_one_family_of_verdicts_are_merged(
+    project: pytest.Pytester, shards: Any
+) -> None:
+    """Each shard knows the evidence that all cells together ask for."""
+    made = shards(2, "--model=walker", "--protocols=lab", "--familywise")
+    assert main(["merge", *made, "--run-id", "all"]) == 0
+    assert main(["report", "all", "--verify", "--output", "again.md"]) == 0
+    with RunLog.open_read_only(Path("results/all")) as log:
+        assert {plan.goal for plan in log.plans()} == {20.0 * len(log.plans())}
+
+
 def test_more_shards_than_cells(project: pytest.Pytester, shards: Any) -> None:
     given = ("--model=walker", "--protocols=lab", "-k", "east", "-q")
     assert main(["merge", *shards(3, *given), "--run-id", "all"]) == 0
