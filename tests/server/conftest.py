@@ -93,7 +93,10 @@ def lived() -> Callable[..., RunLog]:
             )
         ]
         log = RunLog.create(
-            results, name, cells, options={"seed": 3, "design": "cohort"}
+            results,
+            name,
+            cells,
+            options={"seed": 3, "design": "cohort", "subjects": subjects},
         )
         with RunSession(log, plugins, cells, seed=3, processes=0) as session:
             session.finish()
