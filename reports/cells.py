@@ -1009,9 +1009,11 @@ def connected(cells: Iterable[CellResult]) -> str:
     answered = sum(cell.calls.answered for cell in cells if cell.calls is not None)
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
-    if unparsed < calls:
-        return f"Connected: {plural(answered or calls, 'call')} answered, {unparsed} unparsed."
     notes = sum(cell.agent_counts.get("notes", 0) for cell in cells)
+    if unparsed < calls:
+        # A replay has no calls of its own.
+        read = max(answered - notes, calls)
+        return f"Connected: {plural(read, 'call')} answered, {unparsed} unparsed."
     left = answered - calls - notes
     more = f" Not counted: {left} in trials that did not finish." * (left > 0)
     return f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, and no reply was readable.{more}"

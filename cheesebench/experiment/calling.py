@@ -1177,6 +1177,10 @@ _REMEDIES = tuple(
     (re.compile(pattern, re.IGNORECASE), remedy)
     for pattern, remedy in (
         (
+            r"(limit|quota).{0,30}(reached|exceeded).{0,30}(organi[sz]ation|account|project|plan)",
+            "Raise the limit at the provider, or resume the run later.",
+        ),
+        (
             r"system.{0,12}(role|message|prompt|instruction)|roles? must alternate"
             r"|(role|message)s?\b.{0,20}\bsystem\b|developer instruction"
             r"|\buser\W{1,3}((and|or)\W{1,3})?assistant\b",

@@ -6,13 +6,13 @@ import heapq
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from cheesebench.errors import OptionError, RunLogError
+from cheesebench.errors import NOT_AS_WRITTEN, OptionError, RunLogError
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import COLUMNS as CALL_COLUMNS
 from cheesebench.experiment.log import INSERT as INSERT_CALL
@@ -341,10 +341,23 @@ def _check_cells(part: Part) -> None:
         )
 
 
+@contextmanager
+def _blamed(shard: Path) -> Iterator[None]:
+    """Say that a shard is damaged if its rows cannot be copied, unless the merged log
+    cannot be written, such as on a full disk.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError:
+        raise
+    except (sqlite3.Error, *NOT_AS_WRITTEN) as error:
+        raise log_file.damaged(shard, str(error)) from error
+
+
 def _copy(part: Part, log: RunLog) -> None:
     where = " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?"
     for plan in part.shard.part(part.whole):
-        with log.transaction() as connection, log_file.damage_explained(part.log.path):
+        with log.transaction() as connection, _blamed(part.log.path):
             # Lives are copied first, so that a life recorded as complete has all its
             # trials, even while the shard is running.
             _insert(

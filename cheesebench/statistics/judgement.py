@@ -126,9 +126,11 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     scores = scores_of(sample.judged())
     number = sample.seen + sample.absent
     if not len(scores.low):
+        stale = scores.stale_at(plan.subjects) if plan.sequential else 0
         return Game(
             goal=plan.goal,
-            subjects=number,
+            stale=stale > 0,
+            subjects=stale or number,
             most=plan.subjects,
             sequential=plan.sequential,
         )

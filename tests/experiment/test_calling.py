@@ -344,6 +344,7 @@ def test_faults_of_the_account_pass_only_if_the_server_has_answered(
         ("server", "temperature must be 1", "Try --temperature none, which leaves it to the server."),
         ("bad_request", "unsupported parameter max_tokens", "drops: [max_tokens]"),
         ("bad_request", "max_tokens is too large", "Set the limit with --reply-tokens N."),
+        ("bad_request", "max_tokens: the limit has been reached for your organization", "Raise the limit at"),
         ("bad_request", "reasoning_effort", "Change or remove --reasoning-effort."),
         ("bad_request", "top_p", "Change or remove --top-p."),
         ("bad_request", "seed", "drops: [seed]"),

@@ -116,6 +116,29 @@ def cut(stranger: ModuleType, tmp_path: Path) -> Cut:
     return cut
 
 
+def test_a_full_disk_is_no_damage_of_a_shard(
+    cut: Cut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [cut(1), cut(2)]
+    for part in parts:
+        with rewritten(part) as shard:
+            shard.execute(
+                "UPDATE trials SET variables = json_object('x', hex(zeroblob(50000)))"
+            )
+    write_new = RunLog.write_new
+
+    def on_a_small_disk(*arguments: Any, **options: Any) -> RunLog:
+        log = write_new(*arguments, **options)
+        [(pages,)] = log._connection.execute("PRAGMA page_count")
+        log._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        return log
+
+    monkeypatch.setattr(RunLog, "write_new", on_a_small_disk)
+    with pytest.raises(RunLogError, match="the disk is full") as caught:
+        merge_runs(parts, tmp_path / "results", "all")
+    assert "parts" not in str(caught.value)
+
+
 def test_shards_in_any_order_become_one_run(cut: Cut, tmp_path: Path) -> None:
     seen: list[Path] = []
     twice = cut(1).parent / ".." / "part1" / "run.sqlite"

@@ -255,6 +255,30 @@ def test_it_stops_after_a_set(
     assert judge(cell, later).judged == found.judged
 
 
+def test_a_cell_without_any_value_is_stale(plan: Plan, life: Life) -> None:
+    """No bet can double, so it stops where any cell without evidence does."""
+    cell = plan(
+        animals(LATENCY, 24.0), subjects=120, trials=1, margin=6.0, sequential=True
+    )
+
+    def lived(number: int) -> list[TrialRecord]:
+        return [replace(one, measures={}) for one in measured([[0]] * number, life)]
+
+    decided = {
+        number: judge_set(cell, trials_by_subject(lived(number)).values()).decided
+        for number in (6, 30, 40, 49, 50, 60)
+    }
+    assert [number for number, over in decided.items() if over] == [50, 60]
+    found = judge(cell, lived(60))
+    assert found.game is not None
+    assert (found.game.stale, found.game.subjects) == (True, 50)
+    assert "has no value in any trial" in found.reason
+    cohort = replace(cell, subjects=60, sequential=False, design="cohort")
+    assert judge(cohort, lived(60)).game == replace(
+        found.game, stale=False, subjects=60, most=60, sequential=False
+    )
+
+
 def test_subjects_without_a_value_are_subjects_all_the_same(
     plan: Plan, life: Life
 ) -> None:
