@@ -14,6 +14,7 @@ from cheesebench.errors import RunLogError
 from cheesebench.records import Measured
 from cheesebench.statistics.comparison import CellCounts, CountedRun
 from cheesebench.statistics.sample import SubjectScore
+from cheesebench.verification import replay_counted
 from fuzz.run_logs import rewritten
 from tests.cli.conftest import MAZE
 
@@ -40,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_baseline_is_read_back_as_it_was(path: Path) -> None:
     assert baselines.read_counted(path) == RUN
-    assert baselines.replay_counted(path) == ""
+    assert replay_counted(path) == ""
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[:6] == [
         "{",
@@ -168,8 +169,8 @@ def test_the_trials_that_a_comparison_needs_are_replayed(log: Path) -> None:
 def test_only_cells_that_are_asked_for_and_of_this_version_are_replayed(
     log: Path,
 ) -> None:
-    assert baselines.replay_counted(log, ()).startswith("Replayed: one, 0 trials in ")
-    assert baselines.replay_counted(log).startswith("Replayed: one, 8 trials in ")
+    assert replay_counted(log, ()).startswith("Replayed: one, 0 trials in ")
+    assert replay_counted(log).startswith("Replayed: one, 8 trials in ")
     with rewritten(log) as connection:
         [(text,)] = connection.execute(
             "SELECT value FROM manifest WHERE key = 'versions'"
@@ -180,7 +181,7 @@ def test_only_cells_that_are_asked_for_and_of_this_version_are_replayed(
             (json.dumps(versions),),
         )
     said = "Not replayed: one, which CheeseBench 0.0.1 wrote."
-    assert baselines.replay_counted(log) == said
+    assert replay_counted(log) == said
     with rewritten(log) as connection:
         connection.execute("UPDATE manifest SET value = '{}' WHERE key = 'versions'")
-    assert baselines.replay_counted(log) == said.replace("0.0.1", "unknown")
+    assert replay_counted(log) == said.replace("0.0.1", "unknown")

@@ -20,7 +20,6 @@ from cheesebench.paradigms.dialogue.life import (
     MAX_SHOWN,
     GraphDialogue,
     GraphParadigm,
-    as_planned,
     plan_dialogue,
     respond,
     talk,
@@ -354,17 +353,11 @@ def test_a_baseline_that_is_watched_answers_again(
     assert [list(one.calls) for one in found] == [[], []]
 
 
-def test_a_plan_without_its_condition_is_damaged(garden: DialogueSpecification) -> None:
+def test_a_plan_keeps_what_dialogues_read(garden: DialogueSpecification) -> None:
     plan = planned(garden, "plain")
-    assert as_planned(garden, plan) == plan
-    other = dataclasses.replace(plan, margin=0.9, chance=0.9, sequential=True)
-    assert as_planned(garden, other) == plan
     bare = dataclasses.replace(plan, settings={})
-    with pytest.raises(RunLogError, match="has no condition, so the log is damaged"):
-        as_planned(garden, bare)
-    odd = dataclasses.replace(plan, settings={"condition": "plane"})
-    with pytest.raises(UnknownNameError, match="condition 'plane'"):
-        as_planned(garden, odd)
+    with pytest.raises(RunLogError, match="has no domain, so the log is damaged"):
+        next(respond(GraphParadigm(garden), cast(Any, None), bare, 3, 1))
     assert dict(plan.settings) == {
         "domain": "numbers",
         "condition": "plain",
