@@ -87,6 +87,13 @@ class Scores(NamedTuple):
     subjects: int
     """The number of all subjects, including subjects that are left out."""
 
+    def stale_at(self, most: int) -> int:
+        """Return the set after which a sequential cell of at most ``most`` subjects is
+        stale because it has no scores, and so no bets. Return 0 if there is none yet.
+        """
+        sets = (one for one in sets_until(most) if STALE_FROM <= one < most)
+        return next((one for one in sets if one <= self.subjects), 0)
+
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
     """Return the wealth of each bet after each subject, as a multiple of its initial
