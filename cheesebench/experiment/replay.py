@@ -29,7 +29,7 @@ from cheesebench.interfaces import (
 )
 from cheesebench.protocol import Catalogue
 from cheesebench.records import CallRecord, Frame, ReplayedCall
-from cheesebench.redaction import REDACTED, quoted
+from cheesebench.redaction import quoted, redact
 from cheesebench.trial_loop import Interrupts, TrialLoop
 
 if TYPE_CHECKING:
@@ -564,11 +564,15 @@ def _asked_by(request: ChatRequest, record: CallRecord) -> bool:
     )
 
 
+#: Text that replaces a secret.
+_REDACTED = redact("api_key=00000000").removeprefix("api_key=")
+
+
 def _reads(recorded: str, text: str) -> bool:
     """Return whether a recorded text stands for this one. Secrets of the environment in
     which it was recorded have been removed from it.
     """
-    first, *rest = recorded.split(REDACTED)
+    first, *rest = recorded.split(_REDACTED)
     # Lone surrogates cannot be stored.
     text = text.encode("utf-8", "replace").decode()
     if not rest or not text.startswith(first):

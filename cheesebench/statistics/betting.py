@@ -87,12 +87,14 @@ class Scores(NamedTuple):
     subjects: int
     """The number of all subjects, including subjects that are left out."""
 
-    def stale_at(self, most: int) -> int:
+    def stale_at(self, most: int | None) -> int:
         """Return the set after which a sequential cell of at most ``most`` subjects is
-        stale because it has no scores, and so no bets. Return 0 if there is none yet.
+        stale because it has no scores, and so no bets. The set is not complete if there
+        is none yet, or the number of subjects is fixed (None).
         """
-        sets = (one for one in sets_until(most) if STALE_FROM <= one < most)
-        return next((one for one in sets if one <= self.subjects), 0)
+        sets = () if most is None else sets_until(most)[:-1]
+        ends = (one for one in sets if STALE_FROM <= one <= self.subjects)
+        return next(ends, self.subjects + 1)
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:

@@ -125,12 +125,13 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     """Return the state of a cell's games."""
     scores = scores_of(sample.judged())
     number = sample.seen + sample.absent
+    most = plan.subjects if plan.sequential else None
     if not len(scores.low):
-        stale = scores.stale_at(plan.subjects) if plan.sequential else 0
+        end = scores.stale_at(most)
         return Game(
             goal=plan.goal,
-            stale=stale > 0,
-            subjects=stale or number,
+            stale=end <= scores.subjects,
+            subjects=min(number, end),
             most=plan.subjects,
             sequential=plan.sequential,
         )
@@ -138,7 +139,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         scores.low,
         scores.high,
         goal=plan.goal,
-        most=plan.subjects if plan.sequential else None,
+        most=most,
         numbers=scores.numbers,
         subjects=scores.subjects,
         distinct=scores.distinct,
