@@ -6,6 +6,8 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from itertools import islice
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +16,7 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.policies import CYCLE, Policy
 from cheesebench.paradigms.arena.audit.runs import (
     DARKNESS,
+    NO_WAY,
     Order,
     Runner,
     Tally,
@@ -256,3 +259,28 @@ def test_a_way_around_an_event_is_taken_if_there_is_one(plant: Plant) -> None:
     assert "trap" not in {result.outcome for result, _ in trials}
     assert events_of(paradigm.program).of_state["choice"] == ("left", "right", "middle")
     assert events_of(paradigm.program).of_state["cue"] == ()
+
+
+def test_where_a_door_has_closed_a_walker_waits_and_chooses_anew(plant: Plant) -> None:
+    paradigm = plant(("face: random", "face: N"))
+    met: list[Sequence[str]] = []
+
+    def left(places: Sequence[str]) -> str | None:
+        met.append(tuple(places))
+        return "left" if places else None
+
+    one, walker = life(paradigm), walked(paradigm, left)
+    one.begin_trial()
+    walker.begin()
+    while one.state != "choice":
+        one.step(walker.act(one))
+    walker.act(one)
+    chosen, ways = len(met), walker._ways
+    number = paradigm.program.geometry.poses
+    shut = SimpleNamespace(actions=[NO_WAY] * number, last=[True] * number)
+    walker._ways = cast(Any, SimpleNamespace(to=lambda *place: shut))
+    assert walker.act(one) == STAY
+    assert len(met) == chosen
+    walker._ways = ways
+    assert walker.act(one) != STAY
+    assert len(met) == chosen + 1
