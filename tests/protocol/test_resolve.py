@@ -12,7 +12,7 @@ import pytest
 
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.specification import Specification
-from tests.arenas import examine_text
+from tests.arenas import examine, examine_text
 from tests.stored import check_stored
 
 HERE = Path(__file__).parent
@@ -179,3 +179,34 @@ def test_there_are_not_too_many_subsets_to_order() -> None:
     ]
     assert len(said) == 1
     assert said[0].endswith("Use 'order: random'.")
+
+
+COUNTED = """version: 1
+paradigm: maze
+dimension: d
+arena: {map: "SZ", legend: {S: box, Z: goal}}
+start: {at: box}
+trial: {limit: 9, start: run, states: {run: {OFTEN rules: [{enter: goal, ONCE end: found}]}}}
+schedule: {one: {sessions: 1, trials: 4}}
+success: last == found
+measures: {m: hits}
+reference: [{measure: m, animals: animals.csv, status: counted}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("often", "once", "warned"),
+    [("", "count: hits,", True), ("each: {count: hits},", "", False), ("count: hits,", "", False)],
+)  # fmt: skip
+def test_only_what_is_counted_once_a_trial_lies_from_0_to_1(
+    tmp_path: Path, often: str, once: str, warned: bool
+) -> None:
+    animals = "animal,session,trials,value\nm1,1,4,3\nm2,1,4,2\n"
+    (tmp_path / "animals.csv").write_text(animals, encoding="utf-8")
+    path = tmp_path / "maze.protocol.yaml"
+    text = COUNTED.replace("OFTEN", often).replace("ONCE", once)
+    path.write_text(text, encoding="utf-8")
+    found, diagnostics = examine(path)
+    assert found is not None, diagnostics
+    said = "'m' lies from 0 to 1 here, and the animals have 2.5."
+    assert any(said in str(one) for one in diagnostics) == warned
