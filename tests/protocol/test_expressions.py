@@ -19,6 +19,7 @@ from cheesebench.protocol.expressions import (
     MAX_LENGTH,
     MAX_PARTS,
     Binary,
+    BuiltIn,
     Call,
     Compute,
     Expression,
@@ -28,6 +29,8 @@ from cheesebench.protocol.expressions import (
     Variable,
     Word,
     parse,
+    reads_clock,
+    reads_place,
 )
 from fuzz.expressions import PIECES, VALUES, by_python, check_syntax, written
 
@@ -267,3 +270,19 @@ def test_numbers_never_fill_the_memory(text: str) -> None:
         Growing.values["n"] = function(Growing())
     assert isinstance(Growing.values["n"], int | float)
     assert len(repr(Growing.values["n"])) < 30
+
+
+@pytest.mark.parametrize(
+    ("tree", "clock", "place"),
+    [
+        (None, False, False),
+        (Number(3), False, False),
+        (Binary(">", BuiltIn("steps"), Number(3)), True, False),
+        (Binary("==", Variable("a"), BuiltIn("last")), False, False),
+        (Unary("not", Call("distance", Variable("a"), 0)), True, True),
+    ],
+)
+def test_what_depends_on_the_clock_and_the_place(
+    tree: Expression | None, clock: bool, place: bool
+) -> None:
+    assert (reads_clock(tree), reads_place(tree)) == (clock, place)
