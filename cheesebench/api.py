@@ -8,6 +8,7 @@ import asyncio
 import html
 import inspect
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,6 +43,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
 from cheesebench.statistics.question import Question, animals_interval
+from cheesebench.statistics.wording import plural
 from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
@@ -175,6 +177,8 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
 
 #: A run shows this many controls in its last line.
 MOST_CONTROLS = 3
+#: The limit of a run that was reached, in a cause of missing trials.
+_LIMIT = re.compile(r"--(max-\w+) \S+ is reached")
 #: Height of the player in a notebook, in pixels, until the player reports its own.
 HEIGHT = 900
 #: Gives a player's frame the height that the page in it reports, because a notebook
@@ -524,7 +528,7 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        more = [*self._too_few(), *self._controls()]
+        more = [*self._too_few(), *self._controls(), *self._cut_off()]
         parts = [*self._gates(), *(one.removesuffix(".") for one in more)]
         said = "; ".join((*parts, *self._broken())) or "no cell was run"
         return printable(f"<Run {self.id}: {said}>")
@@ -534,7 +538,12 @@ class Run:
         shown = self._plugins.reporter("matrix").render(self.summary)
         lost = any(one.has_failed_trials for one in self.summary.cells)
         next_step = [self._next_step()] if lost else []
-        below = [*self._too_few(), *self._controls(), *next_step]
+        below = [
+            *self._too_few(),
+            *self._controls(),
+            *self._cut_off(),
+            *next_step,
+        ]
         return "\n".join([shown, *(f"{one}\n" for one in below)]) if below else shown
 
     def _too_few(self) -> list[str]:
@@ -572,6 +581,26 @@ class Run:
             for one in failed
         ]
 
+    def _cut_off(self) -> list[str]:
+        """Return how many cells the budget left unfinished, the limit that was reached,
+        and the next step.
+        """
+        cells = self.summary.cells
+        cut = [one for one in cells if _is_cut_off(one)]
+        if not cut:
+            return []
+        found = {
+            limit[0]: limit[1].replace("-", "_")
+            for one in cut
+            for limit in _LIMIT.finditer("; ".join(one.causes))
+        }
+        why = arguments.in_python("; ".join(found)) or "the budget was spent"
+        more = "".join(f", {name}=N" for name in dict.fromkeys(found.values()))
+        return [
+            f"{len(cut)} of {plural(len(cells), 'cell')} {'is' if len(cut) == 1 else 'are'} unfinished: {why}. "
+            f"To continue, with a larger budget: cheesebench.run(..., resume='{self.id}'{more})."
+        ]
+
     def _next_step(self) -> str:
         return f"run.journal() has the details; cheesebench.run(..., resume='{self.id}') continues the run."
 
@@ -596,6 +625,14 @@ def open_run(
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
     RunLog.open_read_only(path).close()  # Raise RunLogError for other files.
     return Run(path)
+
+
+def _is_cut_off(cell: CellResult) -> bool:
+    """Return whether a resumed run would continue a cell that the budget stopped. A
+    sequential cell that is decided needs no more subjects.
+    """
+    needs_more = cell.verdict == "INCONCLUSIVE" or not cell.plan.sequential
+    return bool(cell.outcomes.get("budget")) and needs_more
 
 
 def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
@@ -851,7 +888,7 @@ class _Work:
         except KeyboardInterrupt as error:
             raise _InterruptedError(str(error) or _NOTHING) from None
         found = Run(path, self._plugins)
-        for said in found._broken():
+        for said in (*found._broken(), *found._cut_off()):
             self._tell(f"{said}\n")
         write_whole(path.parent / "report.md", found.report())
         return found

@@ -189,6 +189,9 @@ def _ids(entry: ModelEntry) -> tuple[str, ...]:
 def _no_model(
     plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
 ) -> UnknownNameError:
+    if name in plugins.backends:
+        remedy = f"'{name}' is a backend: write {name}/MODEL-ID."
+        return UnknownNameError("model", name, plugins.agents, remedy=remedy)
     aliases = (alias for entry in entries.values() for alias in entry.aliases)
     others = [*entries, *aliases, *plugins.backends]
     own = "" if set(name) & set("/:") else f": openai/{name} for a server of your own"

@@ -25,8 +25,8 @@ class TaskVerdict:
       ``adjusted_p`` (column ``p_holm``): the same for two models after Holm's
       correction over tasks, which decides; otherwise None.
     * ``seen_p`` and ``seen_interval`` (columns ``p_seen``, ``seen_low``,
-      ``seen_high``): ``adjusted_p`` and ``interval`` without the imagined pair; None if
-      no pair is imagined.
+      ``seen_high``): ``p_value`` and ``interval`` without the imagined pair; None if no
+      pair is imagined.
     * ``detectable``: the difference of two models that this number of pairs would
       detect with a power of 80 %; None if it cannot be estimated, and for runs, a value
       or the animals.

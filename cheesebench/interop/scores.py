@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -474,7 +474,11 @@ def _with_index(given: Any, score: str) -> Any:
         return given
     if not hasattr(given, "columns"):
         given = given.to_frame(score)
-    return given.reset_index()
+    given = given.reset_index()
+    columns = [*map(str, given.columns)]
+    is_given = score != "score"
+    _check_column(columns, score, is_needed=True, is_given=is_given, index=levels)
+    return given
 
 
 def _own_name(given: Any, score: str | None) -> str | None:
@@ -612,10 +616,16 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
 
 
 def _check_column(
-    columns: Sequence[str], name: str, *, is_needed: bool, is_given: bool = False
+    columns: Sequence[str],
+    name: str,
+    *,
+    is_needed: bool,
+    is_given: bool = False,
+    index: Collection[Any] = (),
 ) -> None:
     """Raise OptionError for a column that is repeated, absent or misspelt. ``is_given``
-    says whether the name is an argument instead of a fixed one.
+    says whether the name is an argument instead of a fixed one, and ``index`` which
+    columns were the frame's index.
     """
     if columns.count(name) > 1:
         raise OptionError(
@@ -627,32 +637,35 @@ def _check_column(
         if is_given:
             verb, known = "Give", difflib.get_close_matches(name, columns, 1)
         hint = "".join(f" {verb} {one!a}." for one in known)
-        hint = hint or _which_scores(name, columns)
+        hint = hint or _which_scores(name, columns, index)
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )
 
 
-def _which_scores(name: str, columns: Sequence[str]) -> str:
+def _which_scores(name: str, columns: Sequence[str], index: Collection[Any]) -> str:
     """Return the remedy for a data frame without a column 'score'."""
     if name != "score":
         return ""
     said = " Say which column has the scores: --score NAME."
     keys = [one for one in columns if one in ("task", "subject", "item")]
     own = [one for one in columns if one not in keys]
-    return said if len(own) < 2 or "model" in own else f"{said}{_wide(keys, own)}"
+    return (
+        said if len(own) < 2 or "model" in own else f"{said}{_wide(keys, own, index)}"
+    )
 
 
-def _wide(keys: list[str], models: Sequence[str]) -> str:
-    """Return the remedy for a data frame with a column for each of two or more
-    models.
+def _wide(keys: list[str], models: Sequence[str], index: Collection[Any]) -> str:
+    """Return the remedy for a data frame with a column for each of two or more models.
+    A frame that was pivoted has the keys in its ``index``.
     """
-    frame = f"frame.set_index({keys!r})" if keys else "frame"
-    one, other = (f"{frame}[{name!r}]" for name in models[-2:])
+    flat = "frame.reset_index()" if index else "frame"
+    frame = "frame" if {*index} >= {*keys} else f"{flat}.set_index({keys!r})"
+    one, other = (f"{frame}[{name!r}]" for name in models[:2])
     said = f" To compare two columns, give them: verdict({one}, {other})."
     if len(models) < 3 or not keys:
         return said
-    return f"{said} For all: verdict(frame.melt({keys!r}, var_name='model', value_name='score'))."
+    return f"{said} For all: verdict({flat}.melt({keys!r}, var_name='model', value_name='score'))."
 
 
 def _without_na(column: Any) -> list[Any]:

@@ -82,9 +82,10 @@ class ScoreVerdict(tables.Tabular):
         * ``p_value``: for two models, the p value of the task alone, the largest that
           missing scores or trials could have given; otherwise 1 / evidence. ``p_holm``:
           the same after Holm's correction over tasks, which decides between two models.
-        * ``p_seen``, and ``seen_low`` to ``seen_high``: ``p_holm`` and the interval
-          without the imagined pair, NA where none is imagined. They decide with
-          ``only_seen``.
+        * ``p_seen``, and ``seen_low`` to ``seen_high``: ``p_value`` and the interval
+          without the imagined pair, NA where none is imagined. With ``only_seen`` they
+          are ``p_value`` and the interval, and ``p_holm`` is ``p_seen`` after Holm's
+          correction.
         """
         return [_row(one) for one in self.tasks]
 
@@ -566,16 +567,16 @@ class _Pairs:
             task=self.task, answer=answer, reason=reason, subjects=len(self.differences), rate=units.value(rate),
             against=units.value(against), interval=limits, of_difference=True, p_value=found.p_worst,
             adjusted_p=p, detectable=None if least is None else units.gap(least),
-            **self._without(p_seen, units),
+            **self._without(units),
             model=self.models[0], other_model=self.models[1],
         )  # fmt: skip
 
-    def _without(self, p_seen: float, units: _Units) -> dict[str, Any]:
+    def _without(self, units: _Units) -> dict[str, Any]:
         """Return what a verdict says without the imagined pair, if there is one."""
         if not self.imagined:
             return {}
         return {
-            "seen_p": p_seen,
+            "seen_p": self.seen.p_worst,
             "seen_interval": _in_units(self.seen.interval, units),
         }
 

@@ -705,7 +705,14 @@ def test_progress_wipes_what_a_longer_line_left(
 
 def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
     options: dict[str, Any] = FEW | {"subjects": 3, "results": tmp_path, "seed": 1}
-    cut = cheesebench.run("random", "t_maze", max_minutes=1e-9, run_id="cut", **options)
+    told: list[str] = []
+    cut = cheesebench.run(
+        "random",
+        "t_maze",
+        max_minutes=1e-9,
+        run_id="cut",
+        **options | {"progress": told.append},
+    )
     [cell] = cut.summary.cells
     assert (cell.verdict, cell.valid, cell.outcomes["budget"]) == (
         "INCONCLUSIVE",
@@ -713,8 +720,31 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
         cell.missing,
     )
     assert any("--max-minutes 1e-09 is reached" in cause for cause in cell.causes)
+    said = (
+        "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue, with a larger budget: "
+        "cheesebench.run(..., resume='cut', max_minutes=N)"
+    )
+    assert repr(cut).endswith(f"; {said}>")
+    assert f"\n{said}.\n" in cut._repr_markdown_()
+    assert f"{said}.\n" in told
     whole = cheesebench.run("random", "t_maze", resume="cut", **options)
     assert whole.summary.cells[0].valid == whole.summary.cells[0].planned
+    assert "unfinished" not in repr(whole)
+
+
+def test_a_spent_budget_of_tokens_says_how_to_go_on(tmp_path: Path) -> None:
+    with FakeServer() as server:
+        run = cheesebench.run(
+            "openai/fake",
+            "t_maze",
+            results=tmp_path,
+            base_url=server.base_url,
+            max_tokens=3000,
+            run_id="cut",
+            **FEW,
+        )
+    end = "max_tokens=3000 is reached. To continue, with a larger budget: cheesebench.run(..., resume='cut', max_tokens=N)>"
+    assert repr(run).endswith(end)
 
 
 def test_without_pandas_the_remedy_is_one_line(

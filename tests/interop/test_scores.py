@@ -822,6 +822,25 @@ def test_the_pairs_alone_decide_if_asked() -> None:
         cheesebench.verdict(first, value=0.5, only_seen=True)
 
 
+def test_both_p_values_of_a_comparison_are_its_own() -> None:
+    """``p_value`` and ``p_seen`` are before Holm's correction, ``p_holm`` after it."""
+    pandas = pytest.importorskip("pandas")
+    scores = {"x": 0.9, "y": 0.5, "z": 0.45}
+    frame = pandas.DataFrame(
+        {"model": model, "item": item, "score": score + 0.01 * (item * len(model) % 3)}
+        for model, score in scores.items()
+        for item in range(10)
+    )
+    for only_seen in (False, True):
+        for one in cheesebench.verdict(frame, only_seen=only_seen).tasks:
+            pair = (one.model, one.other_model)
+            [alone] = cheesebench.verdict(frame, models=pair, only_seen=only_seen).tasks
+            assert (one.p_value, one.seen_p) == (alone.p_value, alone.seen_p)
+            if only_seen:
+                assert one.seen_p == one.p_value
+                assert one.p_holm == min(1.0, 3 * (one.p_value or 0.0))
+
+
 def test_every_two_models_of_a_frame_are_compared() -> None:
     pandas = pytest.importorskip("pandas")
     rates = {"A": [1.0] * 12, "B": [0.0] * 7 + [1.0] * 5, "C": [0.0] * 12}
@@ -847,8 +866,15 @@ def test_frames_of_another_shape_are_refused_with_a_remedy() -> None:
     pandas = pytest.importorskip("pandas")
     wide = pandas.DataFrame({"item": range(8), "new": [1.0] * 8, "old": [0.0] * 8})
     said = "verdict(frame.set_index(['item'])['new'], frame.set_index(['item'])['old'])"
+    pivot = wide.assign(older=0.0).set_index("item")
     refused: list[tuple[str, Any]] = [
         (said, wide),
+        ("verdict(frame['new'], frame['old'])", pivot),
+        ("verdict(frame.reset_index().melt(['item'], var_name='model'", pivot),
+        (
+            "verdict(frame.reset_index().set_index(['item', 'task'])['new'], ",
+            pivot.assign(task="a"),
+        ),
         ("verdict(frame['new'], frame['old'])", wide.drop(columns="item")),
         ("frame.melt(['item'], var_name='model'", wide.assign(older=0.0)),
         ("pandas.DataFrame(LIST)", [{"item": 1, "score": 1}]),
