@@ -27,6 +27,7 @@ from cheesebench.experiment.language_models import (
     run_blocking,
 )
 from cheesebench.experiment.log import digest
+from cheesebench.experiment.replay import recorded_paradigm
 from cheesebench.family import Asker, LanguageModel, SubjectContext
 from cheesebench.interfaces import PictureView
 from cheesebench.planning import size_of
@@ -34,7 +35,7 @@ from cheesebench.planning.earlier import DENSITY, Manner
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import BaseSpecification
+    from cheesebench.interfaces import BaseSpecification, Paradigm
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
@@ -121,11 +122,12 @@ def next_requests(
         kind = plan.model, plan.agent, repr(plan.settings)
         kinds[kind] = (plan, specification), subject
     found: dict[str, list[Question]] = {}
-    for (plan, specification), subject in kinds.values():
+    for (plan, _), subject in kinds.values():
         listener = _Listener(log, plan, subject)
         # Faults of an agent or a paradigm are reported when the trials run.
         with suppress(Exception):
-            run_blocking(_begin(plugins, plan, specification, listener, seed, subject))
+            paradigm = recorded_paradigm(log, plugins, plan)
+            run_blocking(_begin(plugins, plan, paradigm, listener, seed, subject))
         if listener.heard is not None:
             found.setdefault(plan.model, []).append(listener.heard)
         elif log.calls.count(plan, subject):
@@ -156,7 +158,10 @@ async def put_questions(
         askers = [Questioner(plan, connection, gate, most) for plan, _ in cells]
         subjects = zip(cells, askers, strict=True)
         await asyncio.gather(
-            *(_begin(plugins, *cell, asker, seed=0) for cell, asker in subjects)
+            *(
+                _begin(plugins, plan, plugins.compile(specification), asker, seed=0)
+                for (plan, specification), asker in subjects
+            )
         )
     return askers, facts
 
@@ -164,15 +169,15 @@ async def put_questions(
 async def _begin(
     plugins: PluginManager,
     plan: CellPlan,
-    specification: BaseSpecification,
+    paradigm: Paradigm,
     asker: Asker,
     seed: int,
     subject: int = 0,
 ) -> None:
-    family = plugins.family(specification)
+    family = plugins.family(paradigm.specification)
     context = SubjectContext(plugins=plugins, plan=plan, seed=seed, subject=subject)
     with suppress(SubjectStoppedError):
-        async for _ in family.converse(family.compile(specification), context, asker):
+        async for _ in family.converse(paradigm, context, asker):
             pass
 
 

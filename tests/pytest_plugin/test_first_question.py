@@ -202,3 +202,15 @@ def test_the_system_s_text_before_the_first_user_s() -> None:
     )
     assert without_system((system,)) == (Message("user", ("Rules.",)),)
     assert without_system((first,)) == (first,)
+
+
+def test_the_first_question_of_a_control_is_what_its_subject_asks(
+    project: pytest.Pytester,
+) -> None:
+    """A blind subject sees something else, so another question's answer is of no
+    use.
+    """
+    with FakeServer(walk) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
+        result = project.runpytest(*given, "--design=smoke", "--control=blind")
+    assert result.ret == pytest.ExitCode.OK
