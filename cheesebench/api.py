@@ -94,7 +94,8 @@ def _verdict(cell: CellResult) -> list[Any]:
     limits = animals_interval(reference) or (None, None)
     calls, cost = _calls(cell)
     return [
-        plan.model, plan.protocol, plan.view, cell.verdict.value, cell.rate, low, high,
+        plan.model, plan.protocol, plan.view, None if plan.control else cell.verdict.value,
+        cell.rate, low, high,
         None if reference is None else reference.value, cell.difference, plan.margin,
         str(plan.variant), plan.design, *limits, plan.chance,
         game and game.passing, game and game.failing, cell.planned, cell.passed,
@@ -355,9 +356,9 @@ class Run:
 
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
           for the number of subjects.
-        * ``verdict``, and its ``reason`` in a sentence. ``remarks``: doubts, and how
-          the cell was run. ``validated``: whether the protocol's audit shows that it
-          measures what it names (NA for dialogues).
+        * ``verdict`` (NA for a control), and its ``reason`` in a sentence. ``remarks``:
+          doubts, and how the cell was run. ``validated``: whether the protocol's audit
+          shows that it measures what it names (NA for dialogues).
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
           passed trials, averaged over subjects.
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with

@@ -202,7 +202,7 @@ class StepAfterEndError(CheeseBenchError):
 def _listed(name: str, known: Sequence[str]) -> str:
     """Return the known names, or only the nearest ones if there are many."""
     if len(", ".join(known)) <= SHORT:
-        return f"Known: {', '.join(known)}"
+        return f"Known: {', '.join(known) or 'none'}"
     near = difflib.get_close_matches(name[:100], known[:500], n=NEAREST, cutoff=0)
     return f"Nearest of {len(known)}: {', '.join(near)}"
 

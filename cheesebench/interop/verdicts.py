@@ -589,7 +589,8 @@ class _Pairs:
             )
         return (
             " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "
-            f"rare total failure; without it (only seen), p = {number(p_seen)}{_between(self.seen.interval, asked.units)}."
+            "rare total failure; without it (only_seen=True or --only-seen), "
+            f"p = {number(p_seen)}{_between(self.seen.interval, asked.units)}."
         )
 
     def _open(

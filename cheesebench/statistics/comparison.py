@@ -570,8 +570,8 @@ class ModelComparison(tables.Brief):
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each protocol, and one for the mean over all protocols with a
-        pass rate. ``rate`` is the mean of ``model`` and ``reference`` the mean of
+        """Yield a row for each protocol and, if several have a pass rate, one for the
+        mean over these. ``rate`` is the mean of ``model`` and ``reference`` the mean of
         ``other_model``, over the ``subjects`` that both have. ``difference_low`` to
         ``difference_high`` is the 95 % interval of the ``difference``. ``p_value`` is
         the largest p value that missing trials could have given. ``p_holm``, the same
@@ -582,7 +582,7 @@ class ModelComparison(tables.Brief):
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
             for one in self.cells
         ]
-        if self.rated:
+        if len(self.rated) > 1:
             whole = self.overall
             p = self.adjusted_p
             found.append(("all", self.said, self.rates, whole, p, whole.reason))
@@ -691,7 +691,7 @@ class RunComparison(tables.Tabular):
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each compared protocol, and one for all of them (``all``).
+        """Return a row for each compared protocol, and one for several (``all``).
 
         * ``model`` and ``other_model``, ``view``, ``variant``, ``protocol``: what is
           compared. ``verdict``: the answer about ``model``, with its ``reason``.

@@ -189,10 +189,12 @@ def check_name(name: object, memory: object, summary: str) -> None:
     need(
         good,
         f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens",
+        hinders=False,
     )
     need(
         memory in get_args(Memory),
         f"memory is {memory!r}; {MEMORY_RULE}",
+        hinders=False,
     )
     need(
         summary.strip(),
@@ -206,17 +208,19 @@ def untouched_randomness() -> Iterator[None]:
     """Raise BreachError if the block changes Python's or numpy's global generator."""
     before = random.getstate()
     arrays = _state_of_arrays()
-    yield
-    drawn = random.getstate() != before
-    need(
-        not drawn,
-        "draws from the global 'random': use random.Random(context.seed), or runs cannot be repeated",
-    )
-    same = _state_of_arrays() == arrays
-    need(
-        same,
-        "draws from the global 'numpy.random': use numpy.random.default_rng(context.seed)",
-    )
+    try:
+        yield
+    finally:  # Also where the block breaks another rule.
+        drawn = random.getstate() != before
+        same = _state_of_arrays() == arrays
+        need(
+            not drawn,
+            "draws from the global 'random': use random.Random(context.seed), or runs cannot be repeated",
+        )
+        need(
+            same,
+            "draws from the global 'numpy.random': use numpy.random.default_rng(context.seed)",
+        )
 
 
 def _state_of_arrays() -> tuple[object, ...]:

@@ -90,9 +90,29 @@ class Rules(Generic[Case]):
         return broken
 
 
+class _UnsoundError(AssertionError):
+    """Rules are broken. A notebook shows the line that was run, and the message."""
+
+    _render_traceback_ = UnknownNameError._render_traceback_
+
+
+_UnsoundError.__name__ = "AssertionError"
+
+
 def assert_none(what: str, broken: list[Broken]) -> None:
-    """Raise AssertionError with a line for each broken rule."""
-    if broken:
-        lines = "\n".join(f"  {one}" for one in broken)
-        rules = "1 rule is" if len(broken) == 1 else f"{len(broken)} rules are"
-        raise AssertionError(f"{what}: {rules} broken\n{lines}")
+    """Raise AssertionError with a line for each broken rule. Rules that fail for the
+    same reason are one finding: whether they hold otherwise is not known.
+    """
+    if not broken:
+        return
+    alike: dict[str, list[str]] = {}
+    for one in broken:
+        alike.setdefault(one.text, []).append(one.rule)
+    lines = []
+    for text, (first, *others) in alike.items():
+        lines.append(f"\n  {first}: {text}")
+        if others:
+            named = ", ".join(f"'{one}'" for one in others)
+            lines.append(f"\n    (not checked for this reason: {named})")
+    rules = "1 rule is" if len(alike) == 1 else f"{len(alike)} rules are"
+    raise _UnsoundError(f"{what}: {rules} broken{''.join(lines)}")

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pytest
@@ -156,17 +156,36 @@ def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
     assert said in text
 
 
-def test_an_empty_summary_hides_no_other_rule() -> None:
-    found = told(broken_agent_rules(spec_of(Sharing, summary="")))
+@pytest.mark.parametrize(
+    "fields", [{"summary": ""}, {"name": "my agent"}, {"memory": "trial"}]
+)
+def test_a_wrong_declaration_hides_no_other_rule(fields: dict[str, Any]) -> None:
+    found = told(broken_agent_rules(spec_of(Sharing, **fields)))
     assert {"declaration", "independent subjects"} <= {*found}
+
+
+def test_a_wrong_action_hides_no_global_randomness() -> None:
+    class Both(Good):
+        def act(self, observation: str) -> Sequence[int]:
+            return [random.choice([4, 9])]
+
+    found = told(broken_agent_rules(spec_of(Both)))
+    assert "answers with the action" in found["valid actions"]
+    assert "global 'random'" in found["no global randomness"]
 
 
 def test_the_error_names_the_agent_and_the_rules() -> None:
     with pytest.raises(
         AssertionError,
-        match=r"the agent 'mine': \d rules are broken\n  valid actions: answers with",
-    ):
+        match=r"the agent 'mine': 1 rule is broken\n  valid actions: answers with",
+    ) as caught:
         assert_agent_sound(spec_of(Fifth))
+    assert "\n    (not checked for this reason: 'same seed, same actions', " in str(
+        caught.value
+    )
+    shown = cast("Any", caught.value)._render_traceback_()
+    assert len(shown) <= 2
+    assert shown[-1].startswith("AssertionError: the agent 'mine': 1 rule is broken")
     assert_agent_sound(spec_of(Parsing), but=["any observation"])
 
 
