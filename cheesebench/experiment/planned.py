@@ -268,8 +268,9 @@ def _check_same(
         for name in names[:_MOST]
     )
     more = f"; and also {', '.join(names[_MOST:])}" if len(names) > _MOST else ""
+    remedy = _OWN_AUDIT if _AUDITED.issuperset(names) else _REMEDY
     raise RunLogError(
-        f"{_whose(plan)} is not planned as its protocol and the run's options say: {seen}{more}. {_REMEDY}"
+        f"{_whose(plan)} is not planned as its protocol and the run's options say: {seen}{more}. {remedy}"
     )
 
 
@@ -282,3 +283,6 @@ def _whose(plan: CellPlan) -> str:
 
 
 _REMEDY = "Use an undamaged copy, or the version of CheeseBench that the run's manifest names."
+#: Parts of a plan that an audit decides.
+_AUDITED = frozenset({"construct", "ceilings", "ability", "idle"})
+_OWN_AUDIT = f"{_REMEDY} If an audit of your own was beside the protocol, run this in the audit's directory."

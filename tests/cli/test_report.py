@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -433,6 +435,26 @@ def test_what_an_audit_says_is_that_of_the_shipped_one(here: Path, run: Run) -> 
             )
         found = run("report", protocol, "--verify")
         assert (found.code, said in found.err) == (code, True)
+
+
+def test_an_audit_of_ones_own_is_compared_in_its_directory(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shipped protocol may have been copied, and audited once more."""
+    shipped, own = Path(str(files("cheesebench.protocols"))), here / "own"
+    shutil.copytree(shipped / "animals", own / "animals")
+    shutil.copy(shipped / "operant_chamber.protocol.yaml", own)
+    audits = json.loads((shipped / "lesions.audit.json").read_text())
+    for finding in (one for audit in audits for one in audit["findings"]):
+        finding.get("numbers", {}).pop("proven", None)
+    (own / "mine.audit.json").write_text(json.dumps(audits))
+    cheesebench.run(
+        "random", "own", results="results", design="smoke", run_id="own", subjects=1
+    )
+    found = run("report", "own", "--verify")
+    assert (found.code, "run this in the audit's directory." in found.err) == (2, True)
+    monkeypatch.chdir(own)
+    assert run("report", "own", "--verify", "--results", "../results").code == 0
 
 
 @pytest.mark.parametrize(
