@@ -135,6 +135,10 @@ def _planned(
         if one.key == plan.key:
             memory = one.memory if request.model == plan.model else plan.memory
             goal = _goal(log, options, one)
+            if plan.variant.settings and plan.control:
+                # The control no-memory overwrites settings that the words came from.
+                words = {"memory": plan.settings.get("memory")}
+                one = dataclasses.replace(one, settings={**one.settings, **words})
             return dataclasses.replace(one, memory=memory, goal=goal)
     raise RunLogError(f"{_whose(plan)} is not planned now. {_REMEDY}")
 

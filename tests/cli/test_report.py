@@ -437,6 +437,18 @@ def test_what_an_audit_says_is_that_of_the_shipped_one(here: Path, run: Run) -> 
         assert (found.code, said in found.err) == (code, True)
 
 
+def test_a_control_of_a_study_is_planned_as_it_was(here: Path, run: Run) -> None:
+    study = "version: 1\nstudy: s\ntitle: S\ntrials: 1\naxes: {history: [1, 3]}\n"
+    Path("s.study.yaml").write_text(study)
+    with FakeServer("ACTIONS: FORWARD") as server:
+        cheesebench.run(
+            *("openai/tiny", "little.protocol.yaml"), base_url=server.base_url,
+            study="s.study.yaml", control="no-memory", results="results", run_id="s",
+        )  # fmt: skip
+    found = run("report", "s", "--verify")
+    assert found.code == 0, found.err
+
+
 def test_an_audit_of_ones_own_is_compared_in_its_directory(
     here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
