@@ -812,7 +812,7 @@ def _work(
     **options: Any,
 ) -> _Work:
     given = given_options(models, protocols or (), view or (), **options)
-    return _Work(given, plugins, _teller(progress))
+    return _Work(given, plugins, teller(progress))
 
 
 def plugins_with(plugins: Any, run: object = None) -> PluginManager:
@@ -1011,7 +1011,8 @@ def _typed_one(option: Option, value: Any) -> Any:
     return found
 
 
-def _teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:
+def teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:
+    """Return the function that shows progress lines; see ``run``."""
     if callable(progress):
         return progress
     if progress is None:

@@ -87,13 +87,15 @@ def compare_files(
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
     """Compare the runs or baselines in two files or, without ``second``, the models in
     one file.
 
     The compared trials of a run are replayed, and ``tell`` is called with a message
-    about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
-    log that was changed, or a trial that differs from its record.
+    about this, ``progress`` with a line after each subject. Raise ComparisonError for
+    runs that do not pair, and RunLogError for a log that was changed, or a trial that
+    differs from its record.
     """
     one = read_counted(first)
     other = None if second is None else one if second == first else read_counted(second)
@@ -102,7 +104,7 @@ def compare_files(
     second = second or first
     cells[second] = cells.get(second, set()) | found.keys(1)
     for path, own in cells.items():
-        if said := replay_counted(path, own):
+        if said := replay_counted(path, own, progress):
             tell(said)
     return found
 

@@ -85,9 +85,11 @@ def compare(
     unless ``only_seen``, this function imagines none for the p value.
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
-    about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
+    about this. Without ``tell``, a terminal and a notebook show the progress, as for
+    ``run``. Raise ComparisonError for runs that do not pair, and RunLogError for a
     missing run, and for a trial whose replay differs from its log.
     """
+    line = api.teller(None if tell is None else False)
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
@@ -97,12 +99,9 @@ def compare(
         *paths,
         models=models,
         protocols=api.names_of(protocols or ()),
-        tell=tell or _unheard,
+        tell=tell or (lambda said: line(f"{said}\n")),
+        progress=line,
     )
-
-
-def _unheard(line: str) -> None:
-    """Ignore the line."""
 
 
 #: The data that a figure needs, for the figures that few runs have.
@@ -268,7 +267,7 @@ def figures(
                 for name in api.names_of(runs)
             ]
             for log in logs:
-                (tell or _unheard)(rows_only(log))
+                (tell or api.teller(False))(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             names = api.names_of(only)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -39,14 +39,22 @@ def verify(log: RunLog) -> str:
     )
 
 
-def replay_counted(path: Path, cells: Container[records.CellKey] | None = None) -> str:
+def _unheard(said: object) -> None:
+    """Ignore what is said."""
+
+
+def replay_counted(
+    path: Path,
+    cells: Container[records.CellKey] | None = None,
+    progress: Callable[[str], None] = _unheard,
+) -> str:
     """Replay the trials of some cells of a run, and return sentences on this. Return ""
     for a baseline, which has no trials.
 
     If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
     A run that another version of CheeseBench wrote is not replayed, because differences
-    are possible; the sentence says so. Raise RunLogError for a trial that differs from
-    its record.
+    are possible; the sentence says so. ``progress`` is called with a line after each
+    subject. Raise RunLogError for a trial that differs from its record.
     """
     if path.suffix == ".json":
         return ""
@@ -59,19 +67,26 @@ def replay_counted(path: Path, cells: Container[records.CellKey] | None = None) 
             return (
                 f"Not replayed: {name}, which CheeseBench {version} wrote.{_told(log)}"
             )
-        trials, said = replay(log, cells)
+        trials, said = replay(
+            log,
+            cells,
+            lambda count: progress(f"Replaying {name}: {plural(count, 'trial')}"),
+        )
     took = time.monotonic() - began
     return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}.{said}"
 
 
 def replay(
-    log: RunLog, cells: Container[records.CellKey] | None = None
+    log: RunLog,
+    cells: Container[records.CellKey] | None = None,
+    counted: Callable[[int], None] = _unheard,
 ) -> tuple[int, str]:
     """Plan and replay every cell of a log, or some of its cells. Built-in agents act
     again, and language models are asked again, with the recorded replies.
 
-    Return the number of trials, and sentences on what is to be known of the log. Raise
-    RunLogError for a plan or a trial that differs from its record.
+    Return the number of trials, and sentences on what is to be known of the log.
+    ``counted`` is called with the number of trials so far. Raise RunLogError for a plan
+    or a trial that differs from its record.
     """
     plugins, trials, gaps = installed_plugins(), 0, dict[str, None]()
     for plan in log.plans():
@@ -82,7 +97,9 @@ def replay(
                 gaps[
                     f" The replies to the agent '{quoted(plan.agent, 60)}' were not read again: there is no such agent here."
                 ] = None
-            trials += _replay_cell(log, plugins, plan, specification)
+            for count in _replay_cell(log, plugins, plan, specification):
+                trials += count
+                counted(trials)
     return trials, "".join(gaps) + _told(log)
 
 
@@ -91,18 +108,17 @@ def _replay_cell(
     plugins: PluginManager,
     plan: records.CellPlan,
     specification: BaseSpecification,
-) -> int:
-    """Replay a cell and return the number of trials."""
+) -> Iterator[int]:
+    """Replay a cell, and yield the number of trials of each subject."""
     family = plugins.family(specification)
     # Compile the protocol once for all subjects.
     paradigm = replaying.recorded_paradigm(log, plugins, plan)
-    replayed = 0
     for life in log.trials_by_subject(plan):
         subject = life[0].subject
         wanted = {record.trial for record in life if not record.missing}
-        replayed += len(wanted)
         if plan.agent in plugins.model_agents:
             replaying.check_conversation(log, plugins, plan, paradigm, life)
+            yield len(wanted)
             continue
         for _ in family.watch(log, plugins, plan, {subject: wanted}) if wanted else ():
             pass
@@ -115,7 +131,7 @@ def _replay_cell(
                 subject=subject,
             )
             _check_agent(life, family.live(paradigm, context))
-    return replayed
+        yield len(wanted)
 
 
 def _is_shipped(plan: records.CellPlan, plugins: PluginManager) -> bool:

@@ -170,7 +170,11 @@ def test_only_cells_that_are_asked_for_and_of_this_version_are_replayed(
     log: Path,
 ) -> None:
     assert replay_counted(log, ()).startswith("Replayed: one, 0 trials in ")
-    assert replay_counted(log).startswith("Replayed: one, 8 trials in ")
+    lines: list[str] = []
+    said = replay_counted(log, progress=lines.append)
+    assert said.startswith("Replayed: one, 8 trials in ")
+    assert lines[-1] == "Replaying one: 8 trials"
+    assert len(lines) > 1
     with rewritten(log) as connection:
         [(text,)] = connection.execute(
             "SELECT value FROM manifest WHERE key = 'versions'"

@@ -553,6 +553,11 @@ def test_the_rows_of_a_control_can_be_told_from_the_plain_ones(tmp_path: Path) -
         found.trial("t_maze", variant="memoryless")
 
 
+def test_a_run_without_controls_knows_none(made: cheesebench.Run) -> None:
+    with pytest.raises(UnknownNameError, match=r"'control=blind'\. Known: none\."):
+        made.trial("t_maze", variant="control=blind")
+
+
 def test_too_few_subjects_for_a_pass_are_told(tmp_path: Path) -> None:
     said = "No result of 6 subjects can PASS on t_maze (at least 11)"
     asked = ["t_maze", "radial_arm_maze"]
