@@ -84,14 +84,8 @@ def lived() -> Callable[..., RunLog]:
         subjects: int = 4,
     ) -> RunLog:
         plugins = PluginManager()
-        cells = [
-            (
-                plan_cell(
-                    maze, model, "ascii_2d", find_design("cohort", subjects), "life"
-                ),
-                maze,
-            )
-        ]
+        design, memory = find_design("cohort", subjects), plugins.agent(model).memory
+        cells = [(plan_cell(maze, model, "ascii_2d", design, memory), maze)]
         log = RunLog.create(
             results,
             name,
