@@ -514,6 +514,24 @@ def proportion(plan: CellPlan, difference: float) -> float:
     return difference / ((high - low) or 1.0)
 
 
+def forest_labels(
+    cells: Sequence[CellResult], axis: tuple[float, float]
+) -> tuple[str, str, str]:
+    """Return the heading of a forest plot and the numbers at the ends of its axis: in
+    the unit of the measure if all cells are about the same one.
+    """
+    measured = {cell.plan.measured for cell in cells}
+    one = next(iter(measured))
+    if len(measured) == 1 and one is not None:
+        low, high = one.range
+        ends = [gap(cells[0].plan, (high - low) * end) for end in axis]
+        return f"difference, {clean(one.name)}", ends[0], ends[1]
+    heading = "difference, points"
+    if measured != {None}:
+        heading += " (of a measure: % of its range)"
+    return heading, points(axis[0]), points(axis[1])
+
+
 def less_is_better(plan: CellPlan) -> bool:
     return plan.measured is not None and plan.measured.better == "lower"
 

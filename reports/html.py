@@ -406,20 +406,23 @@ def margin_in_words(cells: Sequence[CellResult]) -> str:
     plans = [cell.plan for cell in cells]
     if all(plan.against == "chance" for plan in plans):
         return "margin: PASS lies right of its left edge, FAIL left of its right edge."
-    more = (
+    kinds: tuple[tuple[str, Callable[[CellPlan], bool]], ...] = (
         (
-            " Where less is better, PASS lies left of its right edge.",
+            "PASS lies right of its left edge, FAIL left of it.",
+            lambda plan: not (words.less_is_better(plan) or is_alike(plan)),
+        ),
+        (
+            "Where less is better, PASS lies left of its right edge, FAIL right of it.",
             words.less_is_better,
         ),
-        (" Where being alike is better, PASS lies within it.", is_alike),
+        ("Where being alike is better, PASS lies within it.", is_alike),
         (
-            " Against chance, FAIL lies left of its right edge.",
+            "Against chance, FAIL lies left of its right edge.",
             lambda plan: plan.against == "chance",
         ),
     )
-    return "margin: PASS lies right of its left edge, FAIL left of it." + "".join(
-        said for said, holds in more if any(map(holds, plans))
-    )
+    said = " ".join(text for text, holds in kinds if any(map(holds, plans)))
+    return f"margin: {said.replace('Where', 'where', said.startswith('Where'))}"
 
 
 def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
@@ -914,7 +917,7 @@ def _model(
         "by_answer": words.by_answer(cells),
         "profile": profile
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
-        "axis": [points(end) for end in axis],
+        "axis": words.forest_labels(cells, axis),
         "margin": margin_in_words(cells),
         "zero": {"chance": "at chance", "standard": "as the rodent, or at chance"}.get(
             words.standard_name(cells), "as the rodent"

@@ -4,9 +4,10 @@ pickled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cheesebench import records
 from cheesebench.diagnostics import Diagnostic, Diagnostics, Position
@@ -568,11 +569,38 @@ class Specification(BaseSpecification):
         """The number of trials of a subject before and in the judged sessions, or None
         if it depends on the subject.
         """
-        judged = self.judged_sessions
+        judged = self._judged_trials
         if self.sessions_vary or not judged:
             return None
-        lived = sum(trials for _, trials in self.sessions[: max(judged)])
-        return Dose(lived - sum(judged.values()), sum(judged.values()))
+        return Dose(judged[-1] + 1 - len(judged), len(judged))
+
+    @property
+    def _judged_trials(self) -> Sequence[int] | None:
+        """The numbers (from 0) of a subject's judged trials if no ``until`` ends a
+        session early, or None if ``where`` depends on more than their places.
+        """
+        holds = list(self._planned_holds())
+        if None in holds:
+            return None
+        numbers = [number for number, one in enumerate(holds) if one]
+        estimand = self.document.estimand
+        last = None if isinstance(estimand, str) else estimand.last
+        return numbers if last is None else numbers[-last:]
+
+    def _planned_holds(self) -> Iterator[bool | None]:
+        """Yield for each planned trial whether it is in ``judged_blocks`` and ``where``
+        holds in it (None: unknown).
+        """
+        judged = self.judged_blocks
+        for block in self.schedule:
+            for number in range(block.planned):
+                session, trial = divmod(number, block.trials)
+                place: _Place = {
+                    "block": block.name,
+                    "session": session % block.sessions + 1,
+                    "trial": trial + 1,
+                }
+                yield block.name in judged and _holds(self.where, place)
 
     @property
     def judged_sessions(self) -> dict[int, int]:
@@ -610,26 +638,68 @@ class Specification(BaseSpecification):
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
 
 
+#: Values of the built-in names ``block``, ``session`` and ``trial`` that are known.
+_Place = Mapping[str, str | float]
+
+
 def _holds_in(block: str, where: ex.Expression | None) -> bool | None:
     """Return True if a condition holds in all trials of a block (or is None), False if
     it holds in none, and None if neither is known.
     """
+    return _holds(where, {"block": block})
+
+
+def _holds(where: ex.Expression | None, place: _Place) -> bool | None:
+    """Return whether a condition holds in a place of the schedule, or None if that
+    depends on more.
+    """
     match where:
         case None:
             return True
-        case ex.Binary("and" | "or" as operator, left, right):
-            found, decisive = (
-                {_holds_in(block, left), _holds_in(block, right)},
-                operator == "or",
-            )
-            if decisive in found:
-                return decisive
-            return None if None in found else not decisive
-        case ex.Binary("==" | "!=" as operator, ex.BuiltIn("block"), ex.Constant(name)):
-            return (name == block) == (operator == "==")
+        case ex.Unary("not", inner):
+            holds = _holds(inner, place)
+            return None if holds is None else not holds
+        case ex.Binary("and" | "or" as sign, left, right):
+            return _joined({_holds(left, place), _holds(right, place)}, sign == "or")
         case ex.Binary("in", ex.BuiltIn("block"), ex.Members(names)):
-            return block in names
+            return place["block"] in names
+        case ex.Binary(sign, left, right) if sign in _COMPARED:
+            first, second = _known(left, place), _known(right, place)
+            if first is None or second is None:
+                return None
+            return bool(_COMPARED[sign](first, second))
     return None
+
+
+def _joined(found: set[bool | None], decisive: bool) -> bool | None:
+    if decisive in found:
+        return decisive
+    return None if None in found else not decisive
+
+
+_COMPARED: Mapping[str, Callable[[Any, Any], object]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _known(tree: ex.Expression, place: _Place) -> str | float | None:
+    match tree:
+        case ex.BuiltIn(name):
+            return place.get(name)
+        case ex.Constant(value):
+            return value
+        case ex.Binary(sign, left, right):
+            sides = _known(left, place), _known(right, place)
+            if isinstance(sides[0], int | float) and isinstance(sides[1], int | float):
+                numbers = ex.Number(sides[0]), ex.Number(sides[1])
+                return ex.constant(ex.Binary(sign, *numbers))
+            return None
+    return ex.constant(tree)
 
 
 #: Code of the warning that the picture shows a rewarded place.

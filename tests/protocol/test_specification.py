@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -51,7 +51,13 @@ Accept = Callable[[str], Specification]
         ("{last: 19}", "last:19", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
         ("{block: two}", "block:two", {3: 3, 4: 3}, (8, 6)),
         ("{block: [one, three]}", "block:one,three", {1: 4, 2: 4, 5: 5}, (6, 13)),
-        ("{where: steps > 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
+        ("{where: steps > 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, None),
+        ("{where: trial > 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (5, 14)),
+        ("{where: not trial == 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (5, 14)),
+        ("{where: trial % 2 == 0}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (10, 8)),
+        ("{block: two, where: trial < 3}", "block:two", {3: 3, 4: 3}, (9, 4)),
+        ("{block: two, where: session > 1}", "block:two", {3: 3, 4: 3}, (11, 3)),
+        ("{last: 6, where: trial > 1}", "last:6", {4: 1, 5: 5}, (13, 6)),
         ("{where: block == two}", "all", {3: 3, 4: 3}, (8, 6)),
         ("{last: 7, where: block != three}", "last:7", {2: 1, 3: 3, 4: 3}, (7, 7)),
     ],
@@ -60,7 +66,7 @@ def test_an_estimand_chooses_trials_of_sessions(
     estimand: str,
     said: str,
     judged: dict[int, int],
-    dose: tuple[int, int],
+    dose: tuple[int, int] | None,
     accept: Accept,
 ) -> None:
     one = accept(BLOCKS + (f"estimand: {estimand}" if estimand else ""))
@@ -68,8 +74,7 @@ def test_an_estimand_chooses_trials_of_sessions(
     assert one.judged_sessions == judged
     assert one.planned_trials == 19
     assert one.sessions == (("one", 4),) * 2 + (("two", 3),) * 2 + (("three", 5),)
-    found: Any = one.dose
-    assert (found.before, found.judged) == dose
+    assert (one.dose and one.dose[:2]) == dose
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,14 @@ from cheesebench.interfaces import Ground
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan, Measured, ReferenceValue
 from cheesebench.reports import behaviour_figures, figures
+from cheesebench.reports.cells import forest_labels
 from cheesebench.reports.drawing import Group
-from cheesebench.reports.html import _ends, forest_axis, forest_row, render
+from cheesebench.reports.html import (
+    _ends,
+    forest_axis,
+    forest_row,
+    render,
+)
 from cheesebench.statistics import RunSummary
 from cheesebench.summaries import summarise_log
 from tests.reports.html.conftest import make_log, maze
@@ -325,7 +331,31 @@ def test_figures_have_the_printed_sign_where_less_is_better(
     assert row.difference is not None
     assert row.zero == row.margin[0] < row.margin[1] < row.difference
     assert row.text.endswith("margin +5, less is better")
-    assert "PASS lies left of its right edge" in render(summary)
+    page = render(summary)
+    # No row is a rate: the legend has one direction, and the axis the measure's unit.
+    legend = "margin: where less is better, PASS lies left of its right edge, FAIL right of it."
+    assert legend in page
+    assert forest_labels([cell], (-0.4, 0.2)) == ("difference, latency", "-40", "+20")
+    assert "<span>difference, latency</span>" in page
+    assert "difference, points" not in page
+
+
+def test_the_axis_of_a_measure_is_in_its_unit(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    measured = Measured(name="presses", better="lower", range=(0.0, 12.0))
+    animals = ReferenceValue(value=3.8, measured=measured)
+    counted = make_plan("lever", reference=animals, margin=1.0)
+    summary = make_run([(counted, 0.5), (make_plan("pool"), 0.5)])
+    axis = (-0.4, 0.2)
+    by_name = {cell.plan.protocol: cell for cell in summary.cells}
+    lever, pool = by_name["lever"], by_name["pool"]
+    assert forest_labels([lever], axis) == ("difference, presses", "-4.8", "+2.4")
+    assert forest_labels([pool], axis) == ("difference, points", "-40", "+20")
+    assert forest_labels([lever, pool], axis) == (
+        "difference, points (of a measure: % of its range)", "-40", "+20",
+    )  # fmt: skip
+    assert "left of it. Where less is better, PASS lies" in render(summary)
 
 
 def test_bars_have_their_single_subjects_as_dots(

@@ -5,6 +5,7 @@ what can be reached, and proofs bound it.
 from __future__ import annotations
 
 import gc
+import itertools
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -771,6 +772,41 @@ def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
     return search(paradigm, _of_the_intact(settings, min(TRIALS, settings.trials)))
 
 
+def _per_trial(tally: runs.Tally) -> float:
+    return tally.reward / sum(tally.outcomes.values())
+
+
+def _most_judged(tally: runs.Tally) -> int:
+    """Return after how many judged trials the lives of a policy end, at the latest."""
+    return max(judged for _, judged in tally.lives)
+
+
+def _where_cut(passing: Ceiling, most_judged: int) -> str:
+    if all(sum(one.judged for one in life) <= most_judged for life in passing.lives):
+        return ""
+    return f" (both over the first {most_judged} judged trials of a life)"
+
+
+def _earned(passing: Ceiling, most_judged: int) -> tuple[float, float]:
+    """Return the mean reward per trial of lives up to this many judged trials, and the
+    error of this mean.
+
+    A policy's lives end there, and blocks may pay differently.
+    """
+    means = []
+    for life in passing.lives:
+        judged = itertools.accumulate(one.judged for one in life)
+        rewards = [
+            one.reward
+            for one, number in zip(life, judged, strict=True)
+            if number - one.judged < most_judged
+        ]
+        if rewards:
+            means.append(statistics.mean(rewards))
+    error = runs.Z99 * statistics.stdev(means) / len(means) ** 0.5
+    return statistics.mean(means), error
+
+
 def audit_life_rewards(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
@@ -786,23 +822,18 @@ def audit_life_rewards(
         if reference is None
         else reference.value - paradigm.specification.document.margin
     )
-    earned = [
-        statistics.mean(one.reward for one in life) for life in passing.lives if life
-    ]
-    if passing.found.value < bar or len(earned) < 2:
+    if passing.found.value < bar or sum(map(bool, passing.lives)) < 2:
         return
-    mean, error = (
-        statistics.mean(earned),
-        runs.Z99 * statistics.stdev(earned) / len(earned) ** 0.5,
-    )
     failing = [one for one in tallies if one.rate().trials and one.rate().high < bar]
-    best = max(
-        failing, key=lambda one: one.reward / sum(one.outcomes.values()), default=None
-    )
-    if best is None:
+    compared = [(one, _earned(passing, _most_judged(one))) for one in failing]
+    if not compared:
         return
-    other = best.reward / sum(best.outcomes.values())
+    best, (mean, error) = max(
+        compared, key=lambda pair: _per_trial(pair[0]) - pair[1][0]
+    )
+    other = _per_trial(best)
     text = f"a subject that passes earns {mean:.3g} a trial; among policies that fail, {best.name} earns most, {other:.3g}"
+    text += _where_cut(passing, _most_judged(best))
     is_odd = other > mean + error + EQUAL
     if is_odd:
         text += (

@@ -671,6 +671,28 @@ def test_who_fails_may_not_earn_more_than_who_passes(
     assert life_rewards(paradigm, passing([1.0]), lazy) == []
 
 
+def test_lives_that_are_cut_short_are_compared_with_the_same_trials(
+    plant: Plant,
+) -> None:
+    """Where the first block pays more, few trials are no proof that failing pays."""
+    life = [
+        Lived(number, 1, True, number >= 10, 5, None, 1.0 if number < 10 else 0.4)
+        for number in range(30)
+    ]
+    able = Ceiling(INTACT, (tuple(life),) * 2)
+    cut = Tally("cut", lives=[(0, 5)] * 10, reward=0.7 * 150)
+    cut.outcomes.update(end=150)
+    [(verdict, text, numbers)] = life_rewards(plant(), able, cut)
+    assert (verdict, numbers["passing"]) == ("ok", pytest.approx((10 + 5 * 0.4) / 15))
+    assert text.endswith("(both over the first 5 judged trials of a life)")
+    whole = Tally("whole", lives=[(0, 20)] * 10, reward=0.7 * 300)
+    whole.outcomes.update(end=300)
+    [(verdict, text, numbers)] = life_rewards(plant(), able, cut, whole)
+    assert (verdict, numbers["passing"]) == ("FAIL", pytest.approx(0.6))
+    assert numbers["policy"] == "whole"
+    assert "both over" not in text
+
+
 def test_the_bar_of_rewards_is_that_of_the_verdict(plant: Plant) -> None:
     """Between the animals' rate less the margin and 95 %, a policy fails only where
     there is no reference.
