@@ -528,7 +528,7 @@ def forest_labels(
         return f"difference, {clean(one.name)}", ends[0], ends[1]
     heading = "difference, points"
     if measured != {None}:
-        heading += " (of a measure: % of its range)"
+        heading += " (measures: % of range)"
     return heading, points(axis[0]), points(axis[1])
 
 

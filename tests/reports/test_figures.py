@@ -353,7 +353,7 @@ def test_the_axis_of_a_measure_is_in_its_unit(
     assert forest_labels([lever], axis) == ("difference, presses", "-4.8", "+2.4")
     assert forest_labels([pool], axis) == ("difference, points", "-40", "+20")
     assert forest_labels([lever, pool], axis) == (
-        "difference, points (of a measure: % of its range)", "-40", "+20",
+        "difference, points (measures: % of range)", "-40", "+20",
     )  # fmt: skip
     assert "left of it. Where less is better, PASS lies" in render(summary)
 
