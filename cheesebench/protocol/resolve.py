@@ -1198,7 +1198,16 @@ class EvidenceBuilder(Lookup):
         known = [*self.names.variables, *self.document.measures]
         for number, name in enumerate(self.document.split):
             self.names.used.add(name)
-            self._check_known("variable or measure", name, known, ("split", number))
+            built_in = ex.BUILT_INS.get(name)
+            if name in known or built_in is None or built_in.type != ex.NUMBER:
+                self._check_known("variable or measure", name, known, ("split", number))
+                continue
+            place = self.root.find(("split", number)).position
+            sentence = f"'{name}' is built in: it is no variable or measure."
+            remedy = (
+                f"Write 'measures: {{by_{name}: {name}}}' and 'split: [by_{name}]'."
+            )
+            self.diagnostics.error(201, place, sentence, remedy)
 
     def _check_check(self, check: doc.Check, path: Sequence[str | int]) -> None:
         variables = self.names.variables

@@ -122,6 +122,7 @@ ERRORS = {
     "unknown measure": ("E201", "reference: [{measure: «latenzy, value: 3, status: x}]"),
     "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
     "unknown variable to split by": ("E201", "split: [«sampel]"),
+    "a built-in name to split by": ("E201", "split: [«trial]"),
     "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
     "unknown lesion": ("E222", construct("«blnd")),
     "a lesion of nothing": ("E222", construct("«intact")),
@@ -547,6 +548,11 @@ def test_what_may_count_further_is_no_share(text: str, findings: Findings) -> No
     reference = "reference: [{measure: share, value: 29.5, status: x}]"
     found = findings(f"{text}measures: {{share: early}}\n{reference}")
     assert not [one for one in found if one.startswith(("W335", "E"))]
+
+
+def test_the_remedy_for_a_split_by_trial_is_accepted(findings: Findings) -> None:
+    found = findings("measures: {by_trial: trial}\nsplit: [by_trial]")
+    assert not [one for one in found if one.startswith("E")]
 
 
 @pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
