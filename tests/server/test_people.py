@@ -837,7 +837,7 @@ def test_a_person_learns_the_t_maze(
         [plan] = log.plans()
         assert [record.success for record in log.trials(plan, 0)] == right
         assert log.journal(kind="finished")
-    assert main(["report", "learner"]) == 0
+    assert main(["report", "learner", "--verify"]) == 0
     assert PERSON in capsys.readouterr().out
 
 
@@ -869,6 +869,7 @@ def test_a_server_that_is_killed_in_a_trial_goes_on_with_it(
         [plan] = log.plans()
         assert log.completed_subjects(plan) == {0: 6}
         assert log.trials(plan, 0)[0].actions == "..SLRFFFF"
+        assert "6 trials" in verify(log)
 
 
 def test_people_join_the_run_of_a_model(
@@ -885,7 +886,7 @@ def test_people_join_the_run_of_a_model(
             while not act(link, token, "FORWARD")["over"]:
                 pass
     monkeypatch.chdir(tmp_path)
-    assert main(["report", "both"]) == 0
+    assert main(["report", "both", "--verify"]) == 0
     report = capsys.readouterr().out
     assert PERSON in report
     assert "tabular-ql" in report
