@@ -44,6 +44,7 @@ from cheesebench.server.people import (
     Words,
 )
 from cheesebench.statistics import Verdict, judge
+from cheesebench.verification import verify
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
