@@ -555,8 +555,8 @@ class Run:
         return [said] if said else []
 
     def _controls(self) -> list[str]:
-        """Return what a few controls came to, which the matrix does not show, and where
-        all are.
+        """Return the results of the controls (only their number if there are many),
+        because the matrix does not show them, and where to find them.
         """
         found = [
             f"{one.plain.plan.label} with control={one.control.plan.control} ({one.plain.plan.model}): {one.comparison.reason}"

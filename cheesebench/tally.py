@@ -68,8 +68,8 @@ class Tally:
     def __init__(
         self, run: ModelRun, plans: Sequence[CellPlan], recorded: int = 0
     ) -> None:
-        """``recorded`` is the number of trials that a resumed run had. Until so many
-        are done, unfinished subjects are replayed.
+        """``recorded`` is the number of trials that a resumed run had. Its unfinished
+        subjects are replayed until that many trials are done.
         """
         self._run = run
         self._recorded = recorded

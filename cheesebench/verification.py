@@ -190,10 +190,8 @@ def _told(log: RunLog) -> str:
     spent: dict[tuple[str, str], records.CallTotals] = {}
     for plan in log.plans():
         if "id" in plan.settings:
-            asked, own = (
-                (plan.model, str(plan.settings["id"])),
-                calls.get(plan.key, none),
-            )
+            asked = plan.model, str(plan.settings["id"])
+            own = calls.get(plan.key, none)
             spent[asked] = spent.get(asked, none.totals) + own.totals
     is_here = planned.written_here(log)
     return "".join(

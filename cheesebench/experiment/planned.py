@@ -5,6 +5,7 @@ the recorded plans with the result.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -71,13 +72,11 @@ def check_plan(
         if not _is_of_this_version(log, plan, first):
             _check_same(plan, _deciding(plan, plan), _deciding(first, plan))
             return _OF_ANOTHER_VERSION
-        found = [first]
-        while _parts(found[-1]) != _parts(plan):
-            if (one := next(expected, None)) is None:
-                break
+        found = list[CellPlan]()
+        for one in itertools.chain([first], expected):
+            if _parts(one) == _parts(plan):
+                return ""
             found.append(one)
-        else:
-            return ""
     *shipped, _, bare = found
     other = next((one for one in shipped if one != bare), None)
     _check_same(plan, _parts(plan), _parts(other or _audited_as(plan, bare)))

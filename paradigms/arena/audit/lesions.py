@@ -365,13 +365,17 @@ def ceilings(
     processes. ``limits`` holds the rates that may remain under some of them.
     """
     orders = _orders(lesions, limits, settings, runner.paradigm)
-    return shared(
-        runner.map(
-            search,
-            orders,
-            settings.progress,
-            lambda one: f"{one.lesion}: found {one.found}",
-        )
+    return shared(_searched(orders, settings, runner))
+
+
+def _searched(
+    orders: Sequence[Order], settings: AuditSettings, runner: runs.Runner
+) -> list[Ceiling]:
+    return runner.map(
+        search,
+        orders,
+        settings.progress,
+        lambda one: f"{one.lesion}: found {one.found}",
     )
 
 
@@ -615,12 +619,7 @@ def _got_round(
             )
             for one in added
         ]
-        rates = runner.map(
-            search,
-            orders,
-            settings.progress,
-            lambda one: f"{one.lesion}: found {one.found}",
-        )
+        rates = _searched(orders, settings, runner)
         return {
             one: f"'{lesion | one}' leaves {runs.shown(rate.found.value)}"
             for one, rate in zip(added, rates, strict=True)
