@@ -109,7 +109,7 @@ FOUND: dict[str, list[str]] = {
         "life in 1.00 [.82, 1.00]",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
-        "earns most, 0.594",
+        "earns most, 0.594 (both over the first 4 judged trials of a life)",
         "same event: note: no judged reference says in 'counts' what was counted in the animals",
         "draw: side: ok: 2 values per trial; commonest left (.55); longest run 8; best guess: what usually comes "
         "next (.55)",
@@ -194,7 +194,7 @@ FOUND: dict[str, list[str]] = {
         "life in 1.00 [.82, 1.00]",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
-        "earns most, 0.594",
+        "earns most, 0.594 (both over the first 4 judged trials of a life)",
         "same event: note: no judged reference says in 'counts' what was counted in the animals",
         "draw: side: ok: 2 values per trial; commonest left (.55); longest run 8; best guess: what usually comes "
         "next (.55)",
@@ -233,7 +233,7 @@ FOUND: dict[str, list[str]] = {
         "life in 1.00 [.51, 1.00]",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, bump 45 "
-        "randomly, jitter 0.2 earns most, 0.534",
+        "randomly, jitter 0.2 earns most, 0.534 (both over the first 2 judged trials of a life)",
         "same event: note: no judged reference says in 'counts' what was counted in the animals",
         "draw: side: ok: 2 values per trial; commonest right (.50); longest run 3; best guess: the least frequent so"
         " far (.71)",
@@ -256,8 +256,8 @@ FOUND: dict[str, list[str]] = {
         "decidable: ok: a subject that knows the rules but not the draws succeeds in .98, in the last third of a "
         "life in 1.00 [.82, 1.00]",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
-        "reward over a life: ok: a subject that passes earns 0.983 a trial; among policies that fail, event-random"
-        " earns most, 0.562",
+        "reward over a life: ok: a subject that passes earns 0.833 a trial; among policies that fail, bump 45 L "
+        "earns most, 0.562 (both over the first 2 judged trials of a life)",
         "same event: note: no judged reference says in 'counts' what was counted in the animals",
         "draw: side: ok: 2 values per subject; commonest right (.50)",
         "leak: side at choice, ascii_2d: ok: guessed right in .40 [.27, .56] from the whole picture; chance .50",
