@@ -600,6 +600,12 @@ def _slip(path: _Path, value: object) -> str:
         )
     if path == ("margin",) and isinstance(value, int | float) and value >= 1:
         return f"Write {value / 100:g} for {value:g} points."
+    return _list_of_places(path, value)
+
+
+def _list_of_places(path: _Path, value: object) -> str:
+    if isinstance(value, list) and path[-1:] in {("enter",), ("inside",), ("press",)}:
+        return f"Write the name of a group, or one rule for each place: '{path[-1]}: NAME'."
     return ""
 
 

@@ -329,6 +329,11 @@ MISTAKES = {
         "press: any, set: {home: it}, end",
         "'it' is undefined here. Use it in a rule whose 'enter', 'inside'",
     ),
+    "press: a list": (
+        "press: any,",
+        "press: [any, hub],",
+        "Write the name of a group, or one rule for each place: 'press: NAME'.",
+    ),
     "put: half a square": (
         "press: any,",
         "press: any, put: [3],",
