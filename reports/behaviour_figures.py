@@ -1,5 +1,5 @@
 """Figures of behaviour and verdicts: differences with margins, curves, strategies, maps
-of the floor, and controls.
+of the floor, controls, conditions of dialogues, and the best of several views.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Drawn = tuple["Figure", str] | None
 MOST_STEPS = 20_000
 #: Size of the map of an arena, in inches.
 MAP = 1.25
-#: Minimum number of squares of a zone whose outline is drawn. A single spot needs no
+#: Minimum number of squares of a zone whose outline is drawn. A smaller spot needs no
 #: outline.
 LEAST_ZONE = 4
 #: ``SHADES``: colours of squares by kind. ``SOLID``: colour of squares of all other
@@ -67,7 +67,8 @@ class Lived:
     @property
     def panels(self) -> Mapping[str, int]:
         """Session of each map, by title: the first and the last session in which a
-        trial can succeed, and the last session of all if it is a probe.
+        trial can succeed (if there is none, of all sessions), and the last session of
+        all, even if no trial can succeed in it.
         """
         plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
         trained = [one for one in sessions if one not in plan.idle] or sessions
@@ -109,8 +110,8 @@ def lived(
 
 
 def forest(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw, for every cell, the difference from the animals (or from chance) with its
-    bounds and the margin, so that the verdict can be seen.
+    """Draw the differences from the animals (or from chance) with their bounds and
+    margins, so that the verdicts can be seen. Cells without a difference are left out.
     """
     judged = [
         (n, g, c)
@@ -191,7 +192,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
     """Draw latency or path length by session, with a panel for each protocol. Up to 30
-    subjects are thin lines under the mean.
+    subjects of each cell are thin lines under its mean.
     """
     own = [one for one in all_lived if len(one.behaviour.mean(name)) > 1]
     panels = _panels(
@@ -280,7 +281,9 @@ def _animals_curve(axes: Axes, plan: CellPlan) -> None:
 
 
 def strategies(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw the shares of every categorical measure by session as stacked bars."""
+    """Draw the shares of each categorical measure's values by session, as stacked
+    bars.
+    """
     own = [(one, name) for one in all_lived for name in one.behaviour.strategies]
     panels = _panels(
         own,
@@ -374,7 +377,7 @@ def _frame(walked: Sequence[Lived], *, single: bool) -> str:
     said = "Tracks of the first subject" if single else "Time on each square"
     said += " in the first and the last session in which a trial can succeed"
     if any(set(one.panels.values()) & set(one.cell.plan.idle) for one in walked):
-        said += ", and in a probe at the end"
+        said += ", and in the last session, in which none can succeed"
     turned = [
         one.cell.plan.protocol
         for one in walked
@@ -452,8 +455,9 @@ def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> N
 
 
 def _places(axes: Axes, floor: Ground) -> None:
-    """Draw single marked squares (holes, cups), the outlines of zones, and landmarks.
-    Marked squares side by side are an area, such as an arm, and are not drawn.
+    """Draw single marked squares (holes, cups), the outlines of zones that are not too
+    small, and landmarks. Marked squares side by side are an area, such as an arm, and
+    are not drawn.
     """
     from matplotlib.collections import LineCollection
 

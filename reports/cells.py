@@ -75,8 +75,8 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its line breaks. Invisible characters are spelled out, as in
-    ``⟨U+202E⟩``.
+    """Return text with its line breaks, and tabs as spaces. Unprintable characters are
+    spelled out, as in ``⟨U+202E⟩``.
 
     What exceeds ``longest`` characters is replaced by a note on its length.
     """
@@ -139,8 +139,8 @@ UNFINISHED = "unfinished"
 
 HOW_TO_READ = (
     "PASS: the model does at least as well as the rodent, within the margin; FAIL: it does worse than that; "
-    "INCONCLUSIVE: the trials do not decide; ERROR: nothing could be measured, or trials were lost to a "
-    "technical fault.",
+    "INCONCLUSIVE: the trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an "
+    "action, or trials that could decide were lost to technical faults.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs a lower bound above minus the margin, and FAIL an upper bound below it.",
 )
@@ -148,7 +148,8 @@ HOW_TO_READ = (
 HOW_TO_READ_MEASURE = (
     "Where a measure is shown instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs an upper bound below it, and FAIL a "
-    "lower bound above it. A margin with ± has two sides, and PASS then needs both bounds inside it."
+    "lower bound above it. A margin with ± has two sides: PASS then needs both bounds inside it, and FAIL both bounds "
+    "beyond the same end of it."
 )
 #: Heading of the rate that a verdict without animals compares with.
 CHANCE = "chance"
@@ -165,7 +166,8 @@ HOW_TO_READ_ABILITY = (
 #: Notes on cells without an animal reference.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
-    "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
+    "trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an action, or trials "
+    "that could decide were lost to technical faults.",
     "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
     "PASS needs a lower bound above 0, and FAIL an upper bound below the margin.",
 )
@@ -193,7 +195,8 @@ def measured_name(cell: CellResult) -> str:
 
 def rate(cell: CellResult) -> str:
     """Return the judged quantity as text: the pass rate, or a measure with its name, as
-    in ``breakpoint 4.25``. An unfinished cell with missing trials is ``unfinished``.
+    in ``breakpoint 4.25``. An unknown number is ``–``. An unfinished cell with valid
+    and missing trials is ``unfinished``.
     """
     if cell.is_unfinished and cell.valid and cell.missing:
         return UNFINISHED
@@ -205,7 +208,7 @@ def rate(cell: CellResult) -> str:
 
 def interval(cell: CellResult) -> str:
     """Return the 95 % interval of the judged quantity: ``38–55 %`` or, for a measure,
-    ``3.1 to 5.4``. Return ``–`` if there is none.
+    ``3.1 to 5.4``. Return ``–`` if there is none, or the cell is unfinished.
     """
     if cell.is_unfinished:
         return NOTHING
@@ -227,14 +230,16 @@ def floor(cell: CellResult) -> str:
 
 
 def ability(cell: CellResult) -> str:
-    """Return the model's place on the ability scale, or ``–`` if it has none."""
+    """Return the model's place on the ability scale, or ``–`` if it has none, or the
+    cell is unfinished.
+    """
     found = None if cell.is_unfinished else cell.ability
     return on_scale(None if found is None else found.model)
 
 
 def ability_interval(cell: CellResult) -> str:
     """Return the 95 % interval of the ability, such as ``0.56 to 0.84``, or "" if there
-    is none.
+    is none, or the cell is unfinished.
     """
     found = None if cell.is_unfinished else cell.ability and cell.ability.interval
     return " to ".join(map(on_scale, found)) if found else ""
@@ -255,9 +260,11 @@ def has_ability(cells: Iterable[CellResult]) -> bool:
 
 
 def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
-    """Return a sentence on a model's mean ability, with the means of the animals and of
-    the bar, and the number of protocols. Return "" if there is no mean. ``own`` are the
-    model's cells.
+    """Return a sentence on a model's mean ability: the mean, the animals' mean, the
+    mean of the bars, and the protocols that are left out or count once. A second
+    sentence may count the PASSes (``_passes_by_origin``).
+
+    Return "" if there is no mean. ``own`` are the model's cells.
     """
     found = model.ability
     if found is None:
@@ -287,8 +294,9 @@ def declared_in(cells: Iterable[CellResult]) -> str:
 
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
-    """Return a sentence with two counts: the PASSes against animals that did the task,
-    and the PASSes against other numbers. Return "" if all numbers are of one sort.
+    """Return a sentence with two counts of PASSes: against animals of which the same
+    event was counted, and against other numbers. Return "" if all numbers are of one
+    sort.
     """
     sorts: dict[bool, list[CellResult]] = {True: [], False: []}
     for cell in own:
@@ -386,7 +394,7 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
 
 
 def _gap(plan: CellPlan, gap: float) -> str:
-    """Return a gap in points or, of a measure, in its unit."""
+    """Return a gap in points or, for a measure, in its unit."""
     if plan.measured is None:
         return per_hundred(gap)
     low, high = plan.measured.range
@@ -405,8 +413,9 @@ HOW_TO_READ_BY_ANSWER = (
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate or measure, with its interval or the word *declared*,
-    and a note if it is invented or an analogy. Return ``–`` without animals.
+    """Return the animals' rate or measure, with its interval or the word *declared*.
+    The number of animals follows if it is known and no interval was published. A note
+    says if the number is invented or an analogy. Return ``–`` without animals.
     """
     animals = cell.plan.reference
     if animals is None:
@@ -436,7 +445,7 @@ def rodent_rate(cell: CellResult) -> ReferenceValue | None:
 
 def animals_by_point(cell: CellResult) -> list[str]:
     """Return the animals' rate at each point of the cell's curve, with the standard
-    deviation between animals. Where the rate is unknown, the text is "".
+    deviation between animals if it is known. Where the rate is unknown, the text is "".
     """
     animals = rodent_rate(cell)
     if animals is None or cell.curve_unit != "session":
@@ -455,7 +464,7 @@ def animals_by_point(cell: CellResult) -> list[str]:
 
 def difference(cell: CellResult) -> str:
     """Return model - reference in percentage points (or the measure's unit), with its
-    bounds, or ``–`` if it is unknown.
+    bounds, or ``–`` if it is unknown or the cell is unfinished.
     """
     if (
         cell.is_unfinished
@@ -472,7 +481,9 @@ def difference(cell: CellResult) -> str:
 
 
 def standard(cell: CellResult) -> str:
-    """Return the number that the verdict compares with: the animals', or chance."""
+    """Return the number that the verdict compares with, the animals' or chance, or
+    ``–`` if there is none.
+    """
     if cell.plan.against == "chance":
         return floor(cell)
     return (
@@ -483,7 +494,9 @@ def standard(cell: CellResult) -> str:
 
 
 def standard_name(cells: Sequence[CellResult]) -> str:
-    """Return whose numbers ``standard`` gives, as a heading."""
+    """Return the heading of a column of ``standard``: *rodent* or *chance*, or
+    *standard* for both in one column.
+    """
     by_chance = {cell.plan.against == "chance" for cell in cells}
     return (
         "rodent"
@@ -517,8 +530,8 @@ def proportion(plan: CellPlan, difference: float) -> float:
 def forest_labels(
     cells: Sequence[CellResult], axis: tuple[float, float]
 ) -> tuple[str, str, str]:
-    """Return the heading of a forest plot and the numbers at the ends of its axis: in
-    the unit of the measure if all cells are about the same one.
+    """Return the heading of a forest plot, and the numbers at the ends of its axis: in
+    a measure's unit if all cells are about this measure, otherwise in points.
     """
     measured = {cell.plan.measured for cell in cells}
     one = next(iter(measured))
@@ -742,7 +755,7 @@ def how_it_was_run(cell: CellResult) -> str:
 
 def stopped(cell: CellResult) -> str:
     """Return the evidence, as in ``evidence 31 to 1, decided after 6 of at most 120
-    subjects``, or "" if there is no claim or nothing could be measured.
+    subjects``, or "" if there is no claim, no valid trial, or the verdict is ERROR.
     """
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
@@ -886,12 +899,14 @@ MEANINGS = {
     INVENTED: "no animal was observed, the rodents' number only serves to try out the protocol, and a verdict says nothing "
     "about animals",
     "analogy": "the rodents' number counts a different event than the success that is compared with it",
-    "rodent declared": "the protocol declares the rodents' number without data on individual animals, so its error is not known",
+    "rodent declared": "the protocol gives neither an interval of the rodents' number nor how much animals differ, so its "
+    "error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
-    "trained on this protocol": "the model's entry says so: a rodent's score here is no sign of the ability in general",
-    "this subject only": "there is one subject, so the interval is about that subject, not the model",
-    "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
+    "trained on this protocol": "the model's entry says so: a score as good as the rodent's is no sign of the ability in general",
+    "this subject only": "there is only one distinct subject, so the interval is about that subject, not the model",
+    "memory contradicted": "the agent declares no memory, yet its subjects differ by more than chance; subjects are the unit "
+    "of analysis",
     "mostly cut off": "most replies ended at the token limit; raise it with --reply-tokens",
     "stopped by its result": "the cell stopped because of its results, which biases the rate (on average it is too high after "
     "a PASS, too low after a FAIL); the interval is still valid",
@@ -943,7 +958,7 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
     """Return the animals' mean over the cells that enter the model's mean, or None if
-    one of these cells has no animals' rate.
+    there are no such cells, or one of them has no animals' rate.
     """
     references = [cell.plan.reference for cell in averaged(cells)]
     return complete_mean(
@@ -1199,8 +1214,8 @@ def leaderboard_title(board: Leaderboard) -> str:
 
 
 def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
-    """Return a row for each model, the best first, with the ranks that the intervals
-    allow and the differences from the best model.
+    """Return a row for each model, the best first: the ranks that the intervals allow,
+    the name, the mean score, and the difference from the best model with its interval.
     """
     best, rows = board.models[0].model, list[tuple[str, ...]]()
     for one in board.models:
@@ -1225,7 +1240,7 @@ def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def leaderboard_lists(board: Leaderboard) -> str:
-    """Return a sentence on the verdicts that also hold as lists."""
+    """Return sentences on the verdicts that also hold as lists."""
     said = (
         f"{name}: {', '.join(own) or 'none'}"
         for name, own in (("PASS", board.passed), ("FAIL", board.failed))
@@ -1306,8 +1321,8 @@ def headers(result: ControlResult) -> tuple[str, ...]:
 
 
 def rows(result: ControlResult) -> list[tuple[str, ...]]:
-    """Return a row for each point of the curves: both rates with their intervals, and
-    the difference.
+    """Return a row for each point of the curves: both rates and the difference, each
+    with its interval, and the number of pairs.
     """
     plain = {point.session: point for point in result.plain.curve}
     control = {point.session: point for point in result.control.curve}

@@ -131,7 +131,7 @@ def rates_on(axis: Axis) -> None:
 
 
 def whole_ticks(axes: Axes) -> None:
-    """Put ticks only at whole numbers, because sessions are whole numbers."""
+    """Put the x axis's ticks only at whole numbers, because it has sessions."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))

@@ -1,4 +1,4 @@
-"""Figures and tables for a paper, from one or more runs. They are drawn with
+"""Figures and tables for a paper, from one or more runs. The figures are drawn with
 matplotlib, in a palette for any colour vision, and have alternative texts.
 """
 
@@ -354,7 +354,8 @@ def curves(
     groups: Sequence[drawing.Group], lived: Mapping[tuple[int, str], Behaviour]
 ) -> tuple[Figure, str] | None:
     """Draw the pass rate by session, with a panel for each protocol on which some group
-    has at least two sessions. Return None if there is no such protocol.
+    has at least two sessions. Protocols whose verdict is about a measure are left out.
+    Return None if no protocol is left.
 
     Single subjects are thin lines under the mean. ``lived`` has their behaviour, by the
     number of the group and by protocol.
@@ -608,8 +609,8 @@ def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
 
 
 def _rates_of(group: drawing.Group, protocols: Collection[str]) -> tuple[str, ...]:
-    """Return a model's row: its mean over all protocols, and its rate in each of
-    them.
+    """Return a model's row: its mean if it covers all protocols, and its rate on each
+    of them.
     """
     rates = {}
     for cell in group.cells:

@@ -511,7 +511,9 @@ def render_runs(
     plugins: PluginManager,
     largest: int = LARGEST,
 ) -> str:
-    """Return one page for the runs of these logs."""
+    """Return one page for the runs of these logs, with as many trials as fit into
+    ``largest`` bytes (UTF-8).
+    """
     judged = {cell.plan.key: cell for cell in summary.cells}
     trials: list[player.Shelf] = []
     lived: dict[CellKey, Behaviour] = {}
@@ -714,7 +716,8 @@ def _lost(
     first_failed: Mapping[CellKey, tuple[int, int] | None],
 ) -> list[dict[str, Any]]:
     """Return a link to the first failed trial on the page, for each protocol that is
-    worse than in the baseline, or undecided, and has such a trial.
+    worse than in the baseline, or undecided without missing trials, and has such a
+    trial.
     """
     model = found.models[number]
     asked = {

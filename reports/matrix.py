@@ -33,7 +33,7 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """The result of a model, or the animals' number, on one paradigm. Published models
-    have only a rate.
+    and baselines have only a rate.
     """
 
     rate: float | None
@@ -41,11 +41,11 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """The text of this field, or "" if it only has the verdict and the rate."""
+    """The text that is shown in place of the verdict and the rate, or ""."""
     between: str = ""
     """The interval as text, unless ``interval`` is given."""
     key: CellKey | None = None
-    """The only cell of the field, if there is one."""
+    """The key of the field's cell, or None unless the field has exactly one cell."""
     ability: str = ""
     """The rate on the ability scale, as text, or "" if no zero is proved."""
     is_borrowed: bool = False
@@ -108,8 +108,8 @@ class Row:
     @property
     def mean_shown(self) -> str:
         """The mean ability, as in ``0.71``. For a row without a mean ability it is the
-        mean pass rate, with the number of protocols if some are missing, as in ``80 %
-        (8 of 9)``.
+        mean pass rate, with the number of protocols if some have no rate, as in ``80 %
+        (8 of 9)``, or ``–`` if there is no mean.
         """
         if self.ability is not None:
             return on_scale(self.ability)
@@ -202,8 +202,9 @@ def _of_published(row: PublishedRow, columns: Sequence[str]) -> Row:
 
 
 def matrix(summary: RunSummary) -> Matrix:
-    """Return the matrix of a run: its models, best first, then the rodents and the
-    published models under the same rules.
+    """Return the matrix of a run. Its rows are the models, best first, then the rodents
+    and the published models under the same rules. Beside published models, a row with
+    each model's best view follows the models.
     """
     whole = _whole(summary.models)
     own = [
@@ -503,7 +504,7 @@ def render(summary: RunSummary) -> str:
 
 
 def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Yield lists of cells with their reasons: cells that were not measured, cells with
+    """Yield lists of cells with their reasons: cells with an ERROR, other cells with
     trials that failed for technical reasons, and doubtful cells.
     """
     broken = [
@@ -619,7 +620,8 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
 #: Maximum length, in characters, of the matrix and its notes in a comment on GitHub. It
 #: leaves room for the comparison that may follow.
 LARGEST = 60_000
-#: Maximum number of cells whose warnings the comment lists. The report lists them all.
+#: Maximum number of cells in a list of doubts. The tables of the report have the doubts
+#: of every cell.
 MOST_DOUBTFUL = 40
 
 
@@ -723,8 +725,8 @@ LETTER, EDGE = 6.4, 6
 
 
 def render_badge(summary: RunSummary) -> str:
-    """Return the badge. If there are several models (or views), it says how many of
-    them pass everything.
+    """Return the badge. It says how many protocols the model passes or, if there are
+    several models (or views), how many of them pass everything.
     """
     models = summary.models
     if len(models) == 1:

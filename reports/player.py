@@ -51,7 +51,7 @@ def call_of(replayed: ReplayedCall) -> dict[str, Any]:
 
 
 def _usage(record: CallRecord) -> str:
-    """Return tokens, cost and duration of a call as one line."""
+    """Return tokens, duration, cost and other facts about a call as one line."""
     used = record.reply.usage
     shares = {"cached": used.cached, "written to the cache": used.written}
     replayed = ", ".join(
@@ -86,9 +86,9 @@ class Shelf:
     """The trials of one cell that a page can show.
 
     ``trials`` has one JSON object for each trial, in the order of preference.
-    ``played`` is the number of the cell's trials that were run, and ``failed`` is how
-    many of them failed. ``problem`` says why no trial can be shown, and ``note`` why
-    replies cannot be shown.
+    ``played`` is the number of trials that were run (on the page of one subject or
+    trial, only these), and ``failed`` is how many of them failed. ``problem`` says why
+    no trial can be shown, and ``note`` why replies cannot be shown.
     """
 
     plan: CellPlan

@@ -123,8 +123,8 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _undecided(own: Sequence[CellResult]) -> list[str]:
-    """Return why cells have no PASS or FAIL. A reason that several cells share is given
-    once.
+    """Return why cells are an ERROR, make a claim but are undecided, or have no trial.
+    A reason that several cells share is given once.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for cell in own:
@@ -261,7 +261,9 @@ def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _remarks(cell: CellResult) -> list[str]:
-    """Return the sample size and the remarks, except the remarks shown elsewhere."""
+    """Return the sample size and the remarks. The evidence of a decided cell is left
+    out, and so is how the cell was run, which is shown below the table.
+    """
     elsewhere = (cells.settled(cell), cells.how_it_was_run(cell))
     return [
         _size(cell),
@@ -289,8 +291,8 @@ def _said_once(
 
 
 def _size(cell: CellResult) -> str:
-    """Return the sample size. If every planned trial is valid, it is only the number of
-    subjects.
+    """Return the sample size. If every planned trial is valid and no subject is a copy,
+    it is only the number of subjects.
     """
     if (
         cell.planned
