@@ -57,9 +57,9 @@ class ShuffledCueSubject(ArenaSubject):
     In every trial the landmarks swap glyphs at random, and all draws are made once
     more, independently, to determine the cues. Whenever a state is entered (or its
     clock restarts), glyphs and texts are taken from a state that is drawn uniformly
-    from all states. If a cue's place is a variable that rules change, a random member
-    of the same group takes its place. Doors and freezing are not cues, and remain as in
-    the actual state.
+    from all states. If a variable holds a member of a group, a random member of that
+    group stands for it. Doors and freezing are not cues, and remain as in the actual
+    state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -251,16 +251,16 @@ class Master(ArenaSubject):
 class YokedSubject(ArenaSubject):
     """A subject in the world of another one (the master), which it cannot change.
 
-    Its body and memory are its own: it walks under the master's doors and freezing, and
-    its ``watch`` rules react to its own events. When a rule of the master's state
-    fires, or the master enters a state, the effects apply to the subject, too. So the
-    subject is placed when the master is placed.
+    Its body and memory are its own: it walks under the doors and freezing of the
+    master's state, and its ``watch`` rules react to its own events. When a rule of the
+    master's state fires, or the master enters a state, the effects apply to the
+    subject, too. So if they place the master, they place the subject.
 
     Rewards, states and the end of the trial are the master's. The outcome is the one
-    that the subject would have had alone: the ``end`` of the first rule that its own
-    events would have fired, or of the first ``finish`` that its own counters would have
-    met. Without either, the outcome is the end that a clock gave the master's trial, or
-    else ``timeout``.
+    that the subject would have had alone: the first ``end`` of a rule that its own
+    events would have fired, or of a ``finish`` that would have held for it. Without
+    either, the outcome is the end that a clock gave the master's trial, or else
+    ``timeout``.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 actions.
 
 One episode is one trial. Each reset begins the subject's next trial. After the last
-trial the schedule starts again for the same subject, which keeps its draws, so that
-training can continue indefinitely.
+trial the schedule starts again for the same subject, which keeps the draws that are
+made once per subject, so that training can continue indefinitely.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial. If ``seed`` or a new ``subject`` (in the options) is
-        given, begin the first trial of a new life.
+        """Begin the next trial. The first call, a ``seed``, or another ``subject`` (in
+        the options, or set as an attribute) begins a new life.
         """
         super().reset(seed=seed)
         self.subject = checked_options(options).get("subject", self._subject)
@@ -246,8 +246,8 @@ def ending(life: ArenaSubject) -> dict[str, Any]:
 
 
 def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:
-    """Raise UnknownNameError for the first argument of ``gymnasium.make`` that does not
-    exist.
+    """Raise UnknownNameError for the first of these arguments of ``gymnasium.make``, if
+    there are any.
     """
     for name in unknown:
         raise UnknownNameError("argument", name, known)
@@ -315,7 +315,7 @@ def class_named(name: str) -> type[ArenaEnvironment]:
 def make_from_file(
     protocol: str | Path | None = None, **options: Any
 ) -> ArenaEnvironment:
-    """Return an environment of any protocol. This makes
+    """Return an environment of any protocol with an arena. This makes
     ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)`` work.
     """
     return environment_class(find_protocol(protocol))(**options)

@@ -217,7 +217,8 @@ def _check_published(
 
 
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
-    """Return whether a verdict would concern the ability that the protocol names.
+    """Return whether every cue must be visible in the plan's view, because its verdict
+    would concern the ability that the protocol names.
 
     The view from above is exempt, because it shows everything that is drawn.
     """

@@ -213,8 +213,8 @@ class ArenaSubject:
         return int(min(limit, NEVER))
 
     def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
-        """Return the error for a mistake. Its sentence names the state, except while a
-        trial begins.
+        """Return the error for a mistake. Its sentence names the state, except before
+        the trial's first step.
         """
         where = f", in the state '{self.state}'" if self.steps else ""
         return ProtocolError(
@@ -320,8 +320,9 @@ class ArenaSubject:
         return self._observation(), reward, status  # clause 17
 
     def _fire_rules(self, bits: int) -> float:
-        """Clauses 10 to 14: fire all rules of `watch` that hold, and the first one of
-        the state. Then test `finish`.
+        """Clauses 10 to 14: fire all rules of `watch` that hold, and the first rule of
+        the state that holds. If any rule has fired and the trial goes on, test
+        `finish`. Return the reward.
         """
         state, watch = self._current, self._program.watch
         reward, fired = self._fire_watch(watch, bits) if watch else (0.0, False)
@@ -352,7 +353,9 @@ class ArenaSubject:
         return reward, fired
 
     def _apply_each(self, state: State) -> float:
-        """Clause 16: apply the `each` effects of the state and of the protocol."""
+        """Clause 16: apply the `each` effects of the state and of the protocol. Return
+        their reward.
+        """
         return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
@@ -422,8 +425,8 @@ class ArenaSubject:
         return self._apply(self._current.entry, "place")
 
     def _test_finish(self) -> float:
-        """Clause 14: the first `finish` that holds ends the trial, or leads to another
-        state.
+        """Clause 14: the first entry of `finish` that holds ends the trial, or leads to
+        another state. Return the reward of entering that state.
         """
         if (found := self._finishing()) is None:
             return 0.0
@@ -558,7 +561,7 @@ class ArenaSubject:
 
     @property
     def placed(self) -> bool:
-        """Whether the latest step placed the subject (`place`)."""
+        """Whether the latest step placed the subject (`place` or `put`)."""
         return self.steps in self._trace.placed
 
     def foreseen(self, action: int) -> str:
@@ -592,8 +595,9 @@ class ArenaSubject:
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:
-        """Squares where an entry (or press) would bring the largest reward now. A
-        reward that must be computed counts as the largest.
+        """Squares where an event (`enter`, `inside` or `press`) would bring the largest
+        reward now, if chance allows it. A reward that must be computed counts as the
+        largest.
         """
         found: dict[float, set[tuple[int, int]]] = {}
         arena, held = self._program.specification.arena, self.it

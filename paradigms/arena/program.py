@@ -380,10 +380,10 @@ class State:
     timed: bool
     due: int
     """Number of steps from the entry until the first timer with a literal duration is
-    due.
+    due, or ``NEVER`` if there is none.
     """
     timers: tuple[Function, ...]
-    """Durations that are no literals, and must be computed."""
+    """The durations of timers that are not literals, and must be computed."""
     busy: bool
     """Whether every step takes the slow path: ``each`` does more than pay a fixed
     reward, or the duration of a timer may change without an event.
@@ -397,8 +397,8 @@ class State:
     read_look: Function
     freeze: bool
     waits: bool
-    """Whether the state is frozen and has no 'act' rules: the runner may step it
-    without asking the agent.
+    """Whether the state is frozen, and neither its rules nor `watch` react to actions:
+    the runner may step it without asking the agent.
     """
 
 
@@ -450,7 +450,7 @@ class Program:
     @property
     def shown_at_rest(self) -> tuple[tuple[str, str], ...]:
         """The places and glyphs of landmarks that go round, as in the first row of
-        their draw. Empty for other mazes.
+        their draw. Empty for other mazes, and if no state shows these landmarks alone.
         """
         held = {} if self.turning is None else self.turning.held
         memory = SimpleNamespace(values=held)
@@ -694,8 +694,8 @@ class Program:
     def _look_function(
         self, state: spec.StateSpec, variables: Sequence[str]
     ) -> Function:
-        """Return a function of the memory that gives the look of a state: doors,
-        freezing, glyphs and text.
+        """Return a function of a life that gives the look of a state: doors, freezing,
+        glyphs and text.
         """
         arena = self.specification.arena
 
@@ -772,8 +772,8 @@ def plain_name(value: ex.RuntimeValue) -> str:
 
 
 def read_place(place: spec.Place) -> Function:
-    """Return a function of the memory that gives the name of the place (or a set of
-    names, or None).
+    """Return a function of a life that gives the name of the place (or a set of names,
+    or None).
     """
     name = place.name
     if not place.variable:
@@ -798,7 +798,7 @@ def _durations(rules: Iterable[spec.RuleSpec]) -> list[ex.Expression]:
 
 def _first_due(durations: Iterable[ex.Expression]) -> int:
     """Return the number of steps after which the first timer with a literal duration is
-    due.
+    due, or ``NEVER`` if there is none.
     """
     literal = (constant_value(duration) for duration in durations)
     return min(

@@ -179,8 +179,9 @@ class Gallery:
 def values_held(
     specification: Specification,
 ) -> Iterator[tuple[str, expressions.RuntimeValue]]:
-    """Yield every variable with its initial value, and with each value that a draw or a
-    block gives it.
+    """Yield each variable and column with each value that it gets other than by
+    effects: its initial value, the values in a draw's rows, and the values that blocks
+    set.
     """
     for draw in specification.draws:
         for row in draw.rows:
@@ -242,7 +243,7 @@ def _without_glyphs(arena: Arena) -> Iterator[tuple[Square, Tile]]:
 
 
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
-    """Return the things that a lesion hides, by square of the canvas."""
+    """Return what a lesion hides. Squares are counted from the canvas's corner."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     glyphs, said, places = set[str](), list[tuple[str, ...]](), list[str]()
     for name in sorted(lesion.hide - {LANDMARKS, TEXT}):

@@ -24,8 +24,8 @@ the end of a trial: the outcome, or whether a condition held.
 
 
 class Position(NamedTuple):
-    """A trial's place in the schedule. Sessions of a block and trials of a session are
-    counted from 1.
+    """A trial's place in the schedule. Sessions are counted from 1 in each repetition
+    of a block, and trials from 1 in each session.
     """
 
     block: BlockSpec
@@ -322,7 +322,7 @@ def dealt(
 
 
 def as_sets(rows: Sequence[Row]) -> Row:
-    """Return the set of each column's values in these rows, without None."""
+    """Return, for each column, the set of its values in these rows, without None."""
     return tuple(
         frozenset(v for v in column if v is not None)
         for column in zip(*rows, strict=True)
@@ -334,7 +334,8 @@ ALL_SUBJECTS = "all"
 
 
 class Stream:
-    """All random numbers of one subject, addressed by keys (language page, clause 3).
+    """All random numbers of one subject's environment, addressed by keys (language
+    page, clause 3).
 
     A number depends neither on the order of the draws nor on the process, and is the
     same in every version of Python.

@@ -23,7 +23,8 @@ from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 #: A possible event of a step: ("enter", zone), ("inside", zone), ("press", solid),
 #: ("act", action name), ("where", group), or BLOCKED.
 Event = tuple[str, str]
-#: The event that FORWARD did not move the subject, whatever was in the way.
+#: The event that FORWARD did not move the subject, whatever was in the way. Frozen
+#: states do not have it.
 BLOCKED: Event = ("blocked", "any")
 #: Maximum number of poses for which tables are cached, over all sets of closed doors. A
 #: pose takes about 200 bytes.
@@ -56,7 +57,8 @@ class Geometry:
             frozenset(zone for zone, cells in arena.zones.items() if cell in cells)
             for cell in range(len(arena.cells))
         ]
-        #: Group -> for each cell, the first member that it belongs to, or None.
+        #: Group that an expression reads with ``where`` -> for each cell, the first
+        #: member that the cell belongs to, or None.
         self.member_at: dict[str, list[str | None]] = {
             group: [
                 next((m for m in arena.groups[group] if m in zones), None)
@@ -100,7 +102,7 @@ class Geometry:
 
     def cell_at(self, column: float, row: float) -> int | None:
         """Return the cell whose centre is nearest to a column and a row, or None if
-        that square is not floor.
+        that square is not floor, or a number is not finite.
         """
         if not (math.isfinite(column) and math.isfinite(row)):
             return None

@@ -39,8 +39,8 @@ USUAL = tuple(part for part in AUDIT_PARTS if part != "memory")
 def audit(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield the findings of all rules on a paradigm, one part after the other (see
-    ``interfaces.Paradigm.audit``).
+    """Yield the findings on a paradigm, one part of the audit after the other: the
+    parts asked for, or all except ``memory`` (see ``interfaces.Paradigm.audit``).
     """
     settings = replace(settings, seed=first_seed(settings.seed))
     stated, paradigm = paradigm.specification, _judging(paradigm)

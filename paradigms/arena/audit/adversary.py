@@ -4,8 +4,9 @@ believe about the hidden draws.
 An adversary decides by trying plans in simulation. A plan is made for one hypothesis.
 If the hypothesis is true, all events that the plan predicts happen. If not, one of them
 fails to happen, which is informative. When percepts split the belief, each part follows
-its own likeliest hypothesis. The adversary takes the first action of the plan that
-succeeds most often. Knowledge that helps in later trials counts, too.
+its own likeliest hypothesis. The adversary carries out the plan that succeeds most
+often, and decides anew when percepts contradict it. Knowledge that helps in later
+trials counts, too.
 """
 
 from __future__ import annotations
@@ -477,9 +478,7 @@ class Errand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """One trial of a real life: its place in the schedule, whether it is a success, and
-    whether it is judged.
-    """
+    """One trial of a real life: its place in the schedule, and its results."""
 
     trial: int
     session: int
@@ -713,7 +712,8 @@ class Adversary:
     ) -> Iterator[tuple[int, int, beliefs.Belief]]:
         """Yield the ways in which subjects enter a state. Subjects whose percepts have
         been equal so far form a group. Each entry has the number of the group before
-        the step, the percept, and the belief of the subjects that entered.
+        the step, the percept, and the belief of the subjects that entered, which may be
+        empty.
 
         A subject that enters any of ``states`` is followed no further.
         """

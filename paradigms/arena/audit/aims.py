@@ -197,7 +197,9 @@ class Places:
         return math.dist(self.middle[name], self._centre[group])
 
     def glyphs(self, life: ArenaSubject) -> dict[str, frozenset[Square]]:
-        """Return the squares of each glyph in the present picture."""
+        """Return the squares of each glyph that the subject sees in the present
+        picture, without ``PLAIN`` glyphs.
+        """
         look = life.look
         if look.key not in self._glyphs:
             found: dict[str, set[Square]] = {}
@@ -222,7 +224,8 @@ class Places:
 
     def seen_of(self, life: ArenaSubject) -> Seen:
         """Return the closed doors, the shown glyphs with their places, and the text, as
-        far as the subject sees them under its lesion.
+        far as the subject sees them under its lesion. If the lesion changes the
+        picture, doors are left out.
         """
         if not self._lesion.changes_the_picture:
             return self._as_drawn(life)
@@ -232,8 +235,8 @@ class Places:
         return frozenset(), tiles, said
 
     def _as_drawn(self, life: ArenaSubject) -> Seen:
-        """Return what is seen without a lesion. Looks with equal pictures count as one,
-        because the subject cannot tell them apart.
+        """Return what is seen if no lesion changes the picture. Looks with equal
+        pictures count as one, because the subject cannot tell them apart.
         """
         look = life.look
         if look.key not in self._seen:

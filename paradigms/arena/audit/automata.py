@@ -601,7 +601,9 @@ class Experience:
         return edge._replace(next=self._met.setdefault(key, following))
 
     def score(self, life: ArenaSubject) -> float | None:
-        """Return the score of the ended trial, or None if it is not judged."""
+        """Return the score of the ended trial, or None if it is not judged, or has no
+        value of the judged measure.
+        """
         if self.measure is None:
             success = runs.is_judged(life.result(), self.specification)
             return None if success is None else float(success)
@@ -774,7 +776,7 @@ class Experience:
         self._known[row] = tuple(trials)
 
     def best(self, number: int) -> list[Row]:
-        """Return the behaviours that did best."""
+        """Return the ``number`` behaviours that did best."""
         return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
 
     def repertoire(self, *, fine: bool) -> list[Row]:
@@ -819,8 +821,8 @@ class Experience:
     def lived(
         self, automaton: Automaton, life: ArenaSubject, used: Counter[Situation]
     ) -> Iterator[float | None]:
-        """Lead a life, and yield the score of each trial when it has ended: None for a
-        trial that is not judged.
+        """Lead a life, and yield the score of each trial when it has ended, or None if
+        it has no score. The life ends after the last judged block.
         """
         state = 0
         while (found := self.begin(life)) is not None:

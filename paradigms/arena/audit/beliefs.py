@@ -81,16 +81,16 @@ class Solver(search.Search):
 
     def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
         """Record the results of repeating one action, or one destination, through the
-        trial. If none of them succeeds, record the successful tours through the groups
-        of places.
+        trial. If no success is known then, record the successful tours through groups
+        of more than two places.
         """
         self._keep_on(life, found)
         if found.shortest is None:
             self._go_round(life, found)
 
     def _go_round(self, life: ArenaSubject, found: search.Found) -> None:
-        """Visit the members of each group in turn until the trial ends. Start at each
-        member, in both directions. Record the tours that succeed.
+        """Visit the members of each group of more than two in turn until the trial
+        ends. Start at each member, in both directions. Record the tours that succeed.
         """
         for members in self._groups:
             for first, step in itertools.product(range(len(members)), (1, -1)):
@@ -140,7 +140,7 @@ class Plans:
         """Return the plan for a hypothesis. The hypothesis is left unchanged.
 
         A plan whose success depends on no clock is reused whenever enough steps are
-        left for it.
+        left for it, and it leaves the present state before a timer is due.
         """
         timeless = life.matters, life.pose
         for known, leaves in self._timeless.get(timeless, ()):
@@ -917,8 +917,9 @@ def mistaken(
     steps: int,
     is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan has failed when a percept first
-    shows that the leader is wrong, or when the trial ends. The likeliest one is first.
+    """Return the hypotheses in which the leader's plan has lost the success by the time
+    that a percept first shows the leader to be wrong, or the trial ends. The likeliest
+    one is first.
     """
     percepts, there = [], leader
     for number, action in enumerate(actions):

@@ -381,8 +381,8 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
     """Return the bound of ``Stages``, which takes seconds. Raise ``TooManyError`` if
-    judged trials read the subject's position, path or number of steps, a trial depends
-    on actions in earlier trials, or the effort is too small.
+    judged trials read the subject's pose, path or number of steps, a trial depends on
+    the past (see ``_hangs_on_the_past``), or the effort is too small.
     """
     if adversary.world.relevance.way:
         raise walks.TooManyError

@@ -167,8 +167,9 @@ def is_told(
     paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
 ) -> bool:
     """Return whether subjects may know different things just before they enter one of
-    these states. Subjects that can act before that learn from the results of their
-    actions. Other subjects learn from the pictures.
+    these states, from the results of their actions or from the pictures. Also return
+    True if a trial may begin in one of the states, or has more than ``BEGINNINGS``
+    beginnings.
     """
     specification = paradigm.specification
     ways, begun_in = following(specification), _begun_in(specification)

@@ -91,8 +91,8 @@ class Script(Stream):
 
 
 class OpenSequence:
-    """The possible rows of a draw: like ``DrawSequence``, but the script chooses the
-    row.
+    """The possible rows of a draw: like ``DrawSequence``, but the script makes the
+    random choices.
     """
 
     def __init__(self, spec: DrawSpec, script: Script) -> None:
@@ -227,7 +227,8 @@ def _ways(
     most: int | None,
 ) -> float:
     """Return the number of permutations of the remaining rows that satisfy ``max_run``,
-    after ``last`` has come ``run`` times in a row.
+    after ``last`` has come ``run`` times in a row. Without a maximum, 1 stands for
+    their number.
     """
     if most is None or not any(left):
         return 1.0
@@ -240,8 +241,8 @@ def _ways(
 
 
 class Hypothesis(ArenaSubject):
-    """A life that a subject may be leading. Its copies can begin further trials, and
-    share no mutable data with it.
+    """A life that a subject may be leading. Its copies can begin further trials, and do
+    not affect it.
     """
 
     def __init__(
@@ -402,7 +403,9 @@ class Hypothesis(ArenaSubject):
 
     @property
     def kind(self) -> int:
-        """A number that stands for all draws that still matter in this trial."""
+        """A number that stands for the draws, and for all else that stays fixed and
+        still matters in this trial.
+        """
         return self._relevance.tabulated(self)
 
     @property

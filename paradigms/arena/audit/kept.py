@@ -23,8 +23,9 @@ MAX_BYTES = 50_000_000
 
 
 def place(folder: str, search: object) -> Path | None:
-    """Return the path of a search's file, or None if nothing is stored. The name is a
-    hash of the search's ``repr``, which must describe the search completely.
+    """Return the path of a search's file, or None if ``folder`` is empty, because
+    results are not stored. The name is a hash of the search's ``repr``, which must
+    describe the search completely.
     """
     name = hashlib.blake2b(repr(search).encode(), digest_size=16).hexdigest()
     return Path(folder, name + SUFFIX) if folder else None
@@ -46,7 +47,9 @@ def read(path: Path | None) -> dict[str, Any] | None:
 def write(
     path: Path | None, lives: Iterable[Iterable[Lived]], **values: object
 ) -> None:
-    """Store the result of a search. If the file cannot be written, do nothing."""
+    """Store the result of a search. Do nothing if ``path`` is None, or the file cannot
+    be written.
+    """
     if path is None:
         return
     rows = [[list(asdict(trial).values()) for trial in life] for life in lives]

@@ -31,10 +31,11 @@ from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import Place, ReferenceSpec
 
 #: A ceiling is measured on ``LIVES`` lives, or on a balanced group of up to twice as
-#: many, with at most ``TRIALS`` trials together. At least two lives are led.
+#: many, with at most ``TRIALS`` trials together. At least two lives are led. There are
+#: more lives if a requirement stays undecided (``MORE_LIVES``).
 LIVES, TRIALS = 8, 480
 #: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent, a
-#: lesion without a requirement gets no more lives than two.
+#: lesion without a requirement that has led two lives leads no more.
 STEPS = 30_000_000
 #: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement,
 #: it also stops then if the interval is no wider than ``NARROW``.
@@ -67,12 +68,12 @@ class Ceiling:
     successes.
     """
     how: str = ""
-    """Words on the errand before the judged trials, or an empty string if there was
-    none.
+    """Words on the errand in the first trials of each life, or an empty string if there
+    was none.
     """
     followed: float = 1.0
     """The smallest share of subjects that were followed up to the point where they
-    forget. A larger share would have taken too much effort.
+    forget. It is below 1 if following all would have taken too much effort.
     """
 
     @property
@@ -208,7 +209,7 @@ class Order:
     targets: tuple[str, ...] = ()
     """States and outcomes for errands, because a later trial may depend on them."""
     kept: str = ""
-    """Folder of stored results, or an empty string if nothing is stored."""
+    """Folder of stored results, or an empty string if results are not stored."""
 
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -230,7 +231,7 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
 
 
 def _place(order: Order) -> Path | None:
-    """Return the path of a search's stored result, or None if nothing is stored."""
+    """Return the path of a search's result, or None if results are not stored."""
     # The lesion is written as a text, with sorted names, because each process orders
     # sets of names differently.
     return kept.place(
@@ -417,7 +418,7 @@ def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
 
 def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
     """Return the targets of errands: states that no random subject entered, and all
-    outcomes. There are none if every state was entered and no rule reads earlier
+    outcomes. There are none if every state was entered and no guard reads earlier
     outcomes.
     """
     specification = paradigm.specification
@@ -520,8 +521,9 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
 def audit_lesions(
     paradigm: ArenaParadigm, settings: AuditSettings, runner: runs.Runner
 ) -> Iterator[AuditFinding]:
-    """Yield the rate that remains under each lesion, and whether the construct allows
-    it.
+    """Yield the construct, or that there is none, then the rate that remains under each
+    lesion, and whether the construct allows it. Without a construct, lesions are tried
+    only if the user names the parts of the audit.
     """
     construct = paradigm.specification.construct
     if construct is None:
@@ -604,8 +606,8 @@ def _got_round(
     lesion, found = ceiling.lesion, ceiling.found.value
 
     def lost(extras: Sequence[Lesion]) -> dict[Lesion, str]:
-        """Return the lesions without which the rate falls, each with the rate that the
-        two leave.
+        """Return those of these lesions that, when added, lower the rate at least
+        halfway to the limit, each with the rate that the two leave.
         """
         added = [one for one in extras if not lesion.leaves_no_more_than(one)]
         orders = [
@@ -812,8 +814,8 @@ def audit_life_rewards(
     tallies: Sequence[runs.Tally],
     passing: Ceiling,
 ) -> Iterator[AuditFinding]:
-    """Yield whether a failing subject can earn more reward in its life than a passing
-    one.
+    """Yield whether a policy that fails earns more reward per trial than a subject that
+    passes. Yield nothing if the searched subject does not pass, or no policy fails.
     """
     reference = paradigm.specification.reference
     bar = (

@@ -31,7 +31,8 @@ def audit_memory(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
     """Yield, for each class of subjects with little memory, the best rule found and its
-    rate in fresh lives.
+    rate in fresh lives. If the verdict asks for a low measure, or there is nothing to
+    decide, yield only a note.
     """
     about = paradigm.specification.judged
     if about is not None and about.better == "lower":

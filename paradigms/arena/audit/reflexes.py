@@ -31,7 +31,7 @@ APART = 77_000_000
 
 class ReflexiveLife(ArenaSubject):
     """A life in which the first action at an observation is repeated whenever the same
-    observation occurs.
+    observation occurs, also in later lives with the same ``answers``.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class ReflexiveLife(ArenaSubject):
 
 
 class Reflexes:
-    """The best memoryless subject with a lesion. The lives used to select it are not
-    used to measure it.
+    """The best memoryless subject that is found for a lesion. The lives used to select
+    it are not used to measure it.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Reflexes:
         self._answers = {}
 
     def _reached(self, automaton: automata.Automaton) -> float:
-        """Return a finalist's share of successes in real lives."""
+        """Return a finalist's share of successes in the judged trials of real lives."""
         self._automaton, self._answers = automaton, {}
         passed, judged = 0, 0
         for seed, subject, _ in runs.lives_for(

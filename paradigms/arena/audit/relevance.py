@@ -46,7 +46,7 @@ class Key:
     tables: tuple[Tabulated, ...]
     pictures: tuple[Tabulated, ...]
     vain: tuple[Tabulated, ...]
-    """Pictures that are only seen once the trial has failed."""
+    """Pictures that are seen only when the trial can no longer succeed."""
     form: int
     """A number for the state, the live variables and the expressions that may be
     evaluated. Where these differ, equal values do not mean equal futures.
@@ -92,8 +92,8 @@ class Relevance:
             or self.past
             or bool(self.written & {*self.kept})
         )
-        #: Whether every state that begins a trial places the subject, so that its
-        #: earlier pose does not matter.
+        #: Whether the subject's pose before a trial does not matter, because every
+        #: state that begins a trial places it and nothing there reads that pose.
         self.placed_on_entry = self._is_placed_on_entry()
         #: States in which a blind subject only waits for the end of the trial, so that
         #: its pose does not matter.
@@ -132,7 +132,7 @@ class Relevance:
 
     def _read_traces(self, trees: Sequence[ex.Expression]) -> None:
         specification = self._specification
-        #: Whether a rule, an end or 'success' reads the subject's path, as ``time()``
+        #: Whether any expression that matters reads the subject's path, as ``time()``
         #: and ``moves`` do.
         self.trace = any(map(ex.reads_trace, trees))
         #: Groups of places -> their numbers, if the path is read only for the time
@@ -150,8 +150,8 @@ class Relevance:
         self._visited = any(
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
-        #: Whether judged trials read the subject's position, its path or the number of
-        #: its steps in any way other than through events and counted time.
+        #: Whether judged trials read the subject's pose, its path or the number of its
+        #: steps in any way other than through events and counted time.
         self.way = any(
             isinstance(node, ex.Call | ex.BuiltIn)
             and ex.reads_clock(node)
@@ -260,8 +260,9 @@ class Relevance:
     # -- the key
 
     def tabulated(self, life: Any) -> int:
-        """Return a number for everything that stays fixed for the rest of the trial.
-        Lives with equal numbers continue alike if all that may change is equal, too.
+        """Return a number for the state, and for everything that matters and stays
+        fixed for the rest of the trial. Lives with equal numbers continue alike if all
+        that may change is equal, too.
         """
         values, key = life.values, self._key(life)
         raw = (
@@ -402,8 +403,8 @@ class Relevance:
         return mask, by_itself
 
     def _is_chancy(self, rule: spec.RuleSpec) -> bool:
-        """Return whether chance may act when a rule fires, or in the effects of the
-        states that the rule or a `finish` leads to.
+        """Return whether chance may act in a rule (its ``p`` or its effects), or in the
+        states that the rule or a `finish` leads to (their draws and effects).
         """
         specification = self._specification
         names = [one.go for one in specification.finish if one.go]
@@ -502,8 +503,8 @@ class Flow:
         }
 
     def _read_at_end(self) -> set[str]:
-        """Return the names read at the end of a trial, or before the draws of the next
-        one.
+        """Return the names read at the end of a trial, or by ``keep_if`` when the next
+        one makes its draws.
         """
         asked = {name for tree in self._asked for name in self._names(tree)}
         repeated = [one.keep_if for one in self._specification.draws]
@@ -554,8 +555,8 @@ class Flow:
         return named
 
     def is_placed(self, state: str) -> bool:
-        """Return whether a subject that enters a state is always placed in the same
-        way, or has not moved before.
+        """Return whether nothing in a state depends on where the subject was before: it
+        is always placed in the same way, or has not moved before.
         """
         states, way = self._specification.states, [state]
         while states[way[-1]].entry.place is None:
@@ -581,7 +582,7 @@ class Flow:
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is
-        always the same.
+        always the same, or is not felt.
         """
         own = self._specification
         # A `finish` rule may lead to the state after any event.
@@ -731,7 +732,8 @@ class Flow:
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
         """Return the latest state at whose entry a draw can be made, because nothing
-        reads it before. Return None if there is no such state.
+        reads it before. Return None if there is no such state, or if the rows of the
+        draw depend on each other.
         """
         specification, columns = self._specification, {*draw.columns}
         if (
@@ -755,7 +757,9 @@ class Flow:
         return min(found, default=(0, None))[1]
 
     def _read_anywhere(self) -> set[str]:
-        """Return the names that may be read in any state, or before the first one."""
+        """Return the names that may be read whatever the state is, or before the first
+        state.
+        """
         specification = self._specification
         trees = [tree for rule in self._watch for tree in self._asked_by(rule)]
         trees += [*self._finish, *self._asked, *self._of_effects(specification.each)]
@@ -881,7 +885,9 @@ class Flow:
         )
 
     def _back(self, effects: spec.EffectsSpec, after: set[str]) -> set[str]:
-        """Return the names that may be read by these effects, or later."""
+        """Return the names that may be read by these effects, or later before they are
+        set.
+        """
         read = after | {
             name for tree in self._outcomes(effects) for name in self._names(tree)
         }
@@ -1023,7 +1029,9 @@ def operands(tree: ex.Expression, operator: str) -> Iterator[ex.Expression]:
 
 
 def _is_false(guard: ex.Expression | None, block: str) -> bool:
-    """Return whether a guard never holds in a block, because it names another block."""
+    """Return whether a guard never holds in a block, because one of its conditions
+    compares the name of the block.
+    """
     return guard is not None and any(
         _is_zero(one, block) for one in operands(guard, "and")
     )
@@ -1083,7 +1091,9 @@ def _is_set(column: str, specification: spec.Specification) -> bool:
 
 
 def _scatters(effects: spec.EffectsSpec, specification: spec.Specification) -> bool:
-    """Return whether effects may place the subject in one of several poses."""
+    """Return whether chance may decide where effects place the subject, or how it faces
+    there.
+    """
     place, start = effects.place, specification.start
     if place is None:
         return False
@@ -1133,7 +1143,9 @@ def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator
 
 
 def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
-    """Return whether an expression is 0 in a block, for any values of its variables."""
+    """Return whether an expression is certain to be 0 in a block, whatever the values
+    of its variables.
+    """
     match tree:
         case ex.Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
@@ -1148,8 +1160,8 @@ def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
     """Return whether an expression always has a finite value. Otherwise its product
     with 0 would be undefined.
 
-    A sum may grow without limit unless one side contains no name in ``written``. A
-    product may grow without limit unless one side is a condition.
+    Values that are set again and again may overflow: by a sum, unless one side contains
+    no name in ``written``, and by a product, unless one side is a condition.
     """
     match tree:
         case ex.Call() | ex.Compute() | ex.Binary("/" | "%"):
@@ -1170,7 +1182,9 @@ def _is_condition(tree: ex.Expression) -> bool:
 
 
 def _is_zero(tree: ex.Expression, block: str) -> bool:
-    """Return whether an expression is 0 because it names another block."""
+    """Return whether an expression only compares the name of the block, and is 0 in
+    this one.
+    """
     match tree:
         case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(name)):
             return name != block

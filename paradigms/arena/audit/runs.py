@@ -68,7 +68,7 @@ class Rate:
 
 
 def shown(share: float) -> str:
-    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` if two digits would be
+    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` if two decimals would be
     too few.
     """
     text = f"{share:.2f}" if share < 1e-6 or share >= 0.095 else f"{share:.2g}"
@@ -119,10 +119,11 @@ def _design_effect(lives: Sequence[tuple[int, int]], passed: int, trials: int) -
 
 
 def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
-    """Return whether two rates differ by more than chance (two-proportion z test).
+    """Return whether a rate and another one, ``passed`` of ``trials``, differ by more
+    than chance (two-proportion z test).
 
-    The variance of ``one`` comes from its interval, which allows for differences
-    between lives.
+    The variance of ``one`` is at least what its interval implies, which allows for
+    differences between lives.
     """
     other = passed / trials
     pooled = (one.passed + passed) / (one.trials + trials)
@@ -200,11 +201,11 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     """Number of trials by outcome."""
     best_failure: float = -math.inf
-    """Largest reward of a failed trial."""
+    """Largest reward of a judged trial that failed."""
     best_success: float = -math.inf
-    """Largest reward of a success."""
+    """Largest reward of a judged success."""
     least_success: float = math.inf
-    """Smallest reward of a success."""
+    """Smallest reward of a judged success."""
 
     def rate(self, z: float = Z95) -> Rate:
         """Return the share of judged trials that succeed."""
@@ -352,7 +353,7 @@ class Order:
 
     name: str
     trials: int
-    """Number of trials, in as many lives as it takes."""
+    """Minimum number of judged trials, in as many lives as it takes."""
     seed: int
     """Seed of the first life."""
     limit: int | None = None
@@ -551,8 +552,8 @@ class Ways:
 
 
 class Events:
-    """Places that may matter: the places that the rules of each state react to, in the
-    order of the file, and the places that expressions read.
+    """Places that may matter: the places that the rules of each state, or of `watch`,
+    react to, in the order of the file, and the places that expressions read.
     """
 
     def __init__(self, program: Program) -> None:
@@ -643,8 +644,8 @@ def _of(program: Program) -> tuple[Ways, Events]:
 #: Function that chooses one of the places that can be reached, or None to wait until
 #: the state changes.
 Choice = Callable[[Sequence[str]], str | None]
-#: Function that is called with the life and the observation when a state has been
-#: entered or a trial has begun.
+#: Function that is called with the life and the observation when a trial has begun or
+#: the state has changed.
 Watcher = Callable[[ArenaSubject, str], None]
 
 
@@ -735,7 +736,8 @@ def walk(
     *,
     every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a walker until ``trials`` trials are judged. Yield each trial.
+    """Run a walker until ``trials`` trials are judged, or the life is over. Yield each
+    trial.
 
     With ``every_block``, about ``trials`` trials of each block are played instead,
     spread over its sessions and repetitions: the first trials of each session, and its

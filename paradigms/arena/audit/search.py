@@ -30,7 +30,9 @@ EFFORT, POLISH = 60_000, 4_000
 KEEPING_AFTER = 3_000
 
 Move = tuple[str, str]
-"""A move ("go to", "stand before", "wait"), and its place."""
+"""A move, and its place. The move is "go to", "stand before", "wait" (without a place),
+or "always" with an action's letter, which is repeated through the trial.
+"""
 WAIT: Move = ("wait", "")
 
 Judge = Callable[[ArenaSubject, Specification], bool | None]
@@ -139,7 +141,8 @@ class Search:
     def solve(
         self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
     ) -> Found:
-        """Search depth first. Each success must be shorter than the last one.
+        """Search depth first. Paths that are as long as the shortest success are not
+        continued.
 
         Rewarded moves come first, then moves that lead to another state, then near
         moves. If nothing has succeeded after ``KEEPING_AFTER`` steps, one action or one
@@ -405,7 +408,8 @@ class Solutions:
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
-    """Solve one trial after the other. Each life continues after its shortest solution.
+    """Solve one trial after the other. Each life continues after the shortest solution,
+    or, if there is none, after the failure that earns most.
 
     Trials that are not judged (the first run of a session, say) are solved, too,
     because later trials may depend on them.
@@ -480,8 +484,8 @@ class Temptation:
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield the success and the failure with the highest reward in each trial of the
-    judged blocks, as found by search, by repetition and by random plans.
+    """Yield the success and the failure with the highest reward in trials of the judged
+    blocks, as found by search, by repetition and by random plans.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(

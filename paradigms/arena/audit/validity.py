@@ -585,8 +585,8 @@ def _members(value: Hashable) -> Sequence[Hashable]:
 
 
 def is_unbalanced(column: Column) -> bool:
-    """Return whether the most common value is significantly more common than
-    expected.
+    """Return whether the most common value is significantly more common than expected,
+    and by more than ``TOLERANCE``.
     """
     fair = 1 / column.values
     return column.share.low > fair and column.share.value > fair + TOLERANCE
@@ -594,7 +594,7 @@ def is_unbalanced(column: Column) -> bool:
 
 def is_foreseeable(column: Column) -> bool:
     """Return whether a simple prediction from earlier values is right significantly
-    more often than the most common value.
+    more often than the most common value, and by more than ``TOLERANCE``.
     """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
@@ -677,8 +677,8 @@ def _best_predictor(
 
 #: Number of folds of seeds. The values in each fold are guessed from the other folds.
 FOLDS = 5
-#: ``FEWEST``: minimum number of entries into a state for a finding. ``FORCED``: number
-#: of trials in which states are entered by force.
+#: ``FEWEST``: minimum number of entries into a state that allow a judgement.
+#: ``FORCED``: number of trials in which states are entered by force.
 FEWEST, FORCED = 50, 200
 #: If a state is seldom entered, the number of trials is multiplied by at most this.
 MOST_TIMES = 16
@@ -753,9 +753,9 @@ def collect(
 ) -> dict[str, list[Sample]]:
     """Return the samples at the first entry into each state of a trial, by state.
 
-    The subjects know the tables but not the draws: half of them walk to random events,
-    and the other half also wait now and then. They meet every block of the schedule,
-    judged or not.
+    The subjects know the tables but not the draws: half of them walk to random events.
+    The other half walk to any places that may matter, and wait now and then. They meet
+    every block of the schedule, judged or not.
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
@@ -956,8 +956,8 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield the draws that can be guessed at each state. The better of two guesses
-    counts: from the observation, or from the pose.
+    """Yield the draws that can be guessed at each state that has at least ``FEWEST``
+    samples. The better of two guesses counts: from the observation, or from the pose.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:
