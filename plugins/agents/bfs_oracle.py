@@ -20,8 +20,8 @@ class BfsOracle:
     explores.
 
     Exploring means going to the nearest of the least visited cells. Every character
-    except ``#`` and blanks counts as walkable until a FORWARD into it fails. If the
-    observation is not a map, the agent acts at random.
+    except ``#`` and blanks counts as walkable until a FORWARD straight into it fails.
+    If the observation is not a map, the agent acts at random.
     """
 
     #: Maximum number of cached graphs. A graph follows from the text that it was built

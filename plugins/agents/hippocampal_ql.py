@@ -23,7 +23,7 @@ Step = tuple[int, int]
 #: A step is a goal while it is worth more than this share of the largest reward so far.
 WORTHWHILE = 0.1
 #: Factor by which the worth of a step is multiplied each time that the step is not
-#: rewarded.
+#: rewarded, unless it was rewarded before in the same trial.
 FADING = 0.7
 #: Maximum number of context-dependent memories. When it is exceeded, all of them are
 #: forgotten.

@@ -570,8 +570,8 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial. A place to which the subject was led at the end of it
-        counts as worth visiting.
+        """Learn from the trial. If the subject was moved and held in the last moment,
+        and its end brought no reward, the place there counts as worth visiting.
         """
         self._trial.learn(self._worth)
         if self._carried and self._held and not reward:

@@ -186,8 +186,8 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
 
     There are two such errors. Either the reply was cut off before it began. The server
     then reports no token counts, so the reply counts as ``limit`` tokens (the request's
-    limit). Or the server could not read the model's tool call, which is the model's own
-    behaviour.
+    limit; none if it is None). Or the server could not read the model's tool call,
+    which is the model's own behaviour.
     """
     message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))

@@ -88,7 +88,7 @@ _CLASSES: dict[str, FaultKind] = {
     "PaymentRequiredError": "quota",
     "APIResponseValidationError": "malformed",
 }
-#: Words of errors that litellm reports with a server's status although there was no
+#: Words of errors that litellm reports with a server's status although no server gave a
 #: readable answer.
 _WORDS: dict[FaultKind, re.Pattern[str]] = {
     "unknown_model": re.compile("llm provider not provided"),

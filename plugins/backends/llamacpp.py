@@ -58,8 +58,8 @@ def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model's file, and return it when it is healthy.
 
     Raise OptionError for an invalid option or file. Raise PluginError if llama.cpp or
-    the file is not available, or if the server does not become healthy. The last error
-    quotes the end of the server's log.
+    the required file is not available, or if the server does not become healthy. The
+    last error quotes the end of the server's log.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))
@@ -167,7 +167,9 @@ def connect(context: BackendContext) -> Connection:
 
 
 def ready(context: BackendContext) -> str:
-    """Return where a model's file is (``BackendSpec.check``)."""
+    """Return where a model's file is (``BackendSpec.check``). Raise PluginError if
+    llama.cpp is not installed; ``weights.check`` raises further errors.
+    """
     _check_installed(context)
     return check(context)
 

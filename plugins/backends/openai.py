@@ -328,7 +328,7 @@ class ChatCompletions:
 
 def endpoint(base_url: str) -> URL:
     """Return the address of Chat Completions below a base URL. If the URL has no path,
-    ``/v1`` is added. Raise OptionError for an invalid URL.
+    ``/v1`` is added. Raise OptionError for a URL that is invalid, or may hold a key.
     """
     from yarl import URL
 
@@ -506,8 +506,8 @@ def base_url(context: BackendContext) -> str:
 def key_from_environment(
     options: Mapping[str, Any], default: str, required: bool
 ) -> tuple[str | None, str]:
-    """Return a key, or None, and the sentence to add if a server refuses it. The key is
-    in the environment variable that the option ``api_key_env`` names, by default in
+    """Return a key, or None, and a sentence for errors about the key. The key is in the
+    environment variable that the option ``api_key_env`` names, by default in
     ``default``.
 
     Raise OptionError for an invalid name, for a key that reports could show, and if
@@ -629,7 +629,7 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 def _secret_name(settings: Any) -> str:
     """Return the name of a setting, at any depth, that may hold a key, or "" if there
-    is none. Either the name says so, or the value contains a key from the environment.
+    is none. Either the name says so, or ``redact`` finds a key in the value.
     """
     if isinstance(settings, list):
         return next(filter(None, map(_secret_name, settings)), "")

@@ -3,8 +3,9 @@ ends, and leave no process behind.
 
 A small supervisor, in a session of its own, stands between this process and the
 program. When it is told to, or when this process is gone (even by ``kill -9``), the
-supervisor ends the program and every process that the program has started. It also
-writes the program's output to a log file, without secrets.
+supervisor ends the program and every process that the program has started (on macOS,
+only those in the program's process group). It also writes the program's output to a log
+file, without secrets.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:
     """Return the words of an option that is part of a command line. A string is split
-    as by a shell, and a list has one word per item. Raise OptionError for any other
-    value.
+    as by a shell, and a list has one word per item. Raise OptionError for a string that
+    cannot be split, and for any other value.
     """
     value = options.get(name) or []
     if isinstance(value, str):

@@ -149,8 +149,9 @@ async def _start(code: str, output: Any) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process that ``start`` has started, and its children, and return its exit
-    code. First it has ``patience`` seconds to end by itself.
+    """End a process that ``start`` has started, and the rest of its session (see
+    ``end_session``), and return its exit code. First it has ``patience`` seconds to end
+    by itself.
     """
     assert process.stdin is not None
     assert process.stdout is not None

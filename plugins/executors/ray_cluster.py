@@ -80,8 +80,8 @@ class RayExecutor:
 
     async def start(self) -> None:
         """Connect, and compare the nodes' installations with this one. Raise
-        PluginError if they differ or Ray cannot be reached, and WorkerDiedError if the
-        driver process cannot be started.
+        PluginError if they differ, no node is large enough for a subject, or Ray cannot
+        be reached. Raise WorkerDiedError if the driver process cannot be started.
         """
         async with self._starting:
             if self._process is not None:

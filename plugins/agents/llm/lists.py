@@ -74,7 +74,8 @@ SHORT = {
     **dict.fromkeys(("s", "wait", "nop"), STAY),
 }
 _LISTED = FULL | SHORT
-#: Matches the length of a step in a name. It is ignored, because every step has it.
+#: Matches the length of a step in a name. It is ignored, because all steps are equally
+#: long.
 _ONE_STEP = re.compile("one(?:cell|step)")
 #: Names of moves that no prompt offers. (A step to the side is not a turn.)
 _NOT_OFFERED = {
@@ -312,7 +313,7 @@ def is_bulleted(line: str) -> bool:
 
 def after_bullet(tokens: Sequence[str]) -> int:
     """Return how many tokens the bullet or number of a line has (``-``, ``2.``,
-    ``(3)``).
+    ``(3)``, ``Step 4:``).
     """
     begin = int(bool(tokens) and tokens[0] in _BULLETS)
     named = begin + (

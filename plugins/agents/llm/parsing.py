@@ -514,8 +514,8 @@ def _fields(data: Any) -> dict[str, Any]:
 
 
 def _labelled(text: str) -> _Listed:
-    """Read the text below the label: the rest of its line, then lines of items up to
-    the first other line.
+    """Read the text after a label: the rest of the label's line, then lines of items up
+    to the first other line.
     """
     first, *below = text.split("\n")
     line = lists.labelled_line(first)
