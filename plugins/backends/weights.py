@@ -30,6 +30,7 @@ from cheesebench import (
     install_command,
     quoted,
 )
+from cheesebench.plugins.backends.processes import typed
 
 #: Options that say where a file is, with their meanings.
 OPTIONS: Mapping[str, str] = {
@@ -183,7 +184,7 @@ def _wanted(context: BackendContext) -> Weights:
         model=context.entry.name,
         name=name if hub is None else hub.name.rpartition("/")[2],
         sha256=sha256,
-        size=None if size is None else int(size),
+        size=None if size is None else typed("size", size, int),
         packages=tuple(str(one).strip() for one in packages),
         requirements=str(options.get("requirements") or ""),
         hub=hub,

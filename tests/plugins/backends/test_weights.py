@@ -207,6 +207,9 @@ def test_a_file_of_ones_own_can_be_pinned_too(tmp_path: Path) -> None:
     assert weights(context(str(path), sha256=SHA256.upper())) == path
     assert "Name the right file." in refused(context(str(path), sha256="0" * 64))
     assert "64 hexadecimal digits" in refused(context(str(path), sha256="abc"))
+    for size in ("abc", "12.5", "0", [1]):
+        said = refused(context(str(path), size=size))
+        assert "The option size must be a whole number above 0" in said
 
 
 def test_what_does_not_fit_is_said_before_it_is_begun(tmp_path: Path) -> None:
