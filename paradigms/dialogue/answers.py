@@ -2,8 +2,9 @@
 
 The functions are pure, and linear in the length of the text. The last nonempty
 ``Answer:`` is parsed or, if there is none, an emphasised answer or the last line that
-could be one. Names are read in order. An added explanation ("..., because room 3 ...")
-is ignored.
+could be one. (If edges are asked for, everything after the last ``Answer:``, or else
+the whole reply, is parsed.) Names are read in order. An added explanation ("...,
+because room 3 ...") is ignored.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ _SUMS = _words("a an the all no only total reward rewards")
 _HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
-#: Words that may stand alone between separators although they are no names.
+#: Words that may stand alone between separators although they are not names.
 _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
@@ -323,7 +324,7 @@ def _counts_groups(text: str, lead: str = "") -> bool:
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
     """Return the last fenced or bold text that is an answer, or "" if there is none, or
-    if a later line is an answer, too.
+    if a later line is an answer, too. One bold word within a line does not count.
     """
     fenced, found = False, ""
     for line in filterfalse(_is_row, lines):
@@ -461,7 +462,8 @@ def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
 
 def _marked(text: str) -> str:
     """Return the text after an ``Answer:``: the first line with words, and the lines
-    that continue it or its list. Return "" if that line is a copied template.
+    that continue it or its list. Return "" if no line has words, or that line is a
+    copied template.
     """
     lines = text.splitlines()
     first = next((number for number, line in enumerate(lines) if _says(line)), None)
@@ -632,7 +634,7 @@ def _without_question(tokens: list[Token]) -> list[Token]:
 
 def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
     """Return the nodes that the tokens name. None stands for a list item that looks
-    like a name but is none.
+    like a name but is not one.
     """
     found: list[str | None] = []
     item: list[Token] = []
@@ -706,8 +708,8 @@ def read_reply(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
 
 
 def read_edges(reply: str, lexicon: Lexicon) -> Answer:
-    """Return the pairs in a whole reply as a flat list with two nodes for each pair.
-    None stands for an unknown node.
+    """Return the pairs in a reply (after its last ``Answer:``, if there is one) as a
+    flat list with two nodes for each pair. None stands for an unknown node.
 
     A part with one name, or with more than two, becomes a pair with None.
     """
@@ -721,9 +723,9 @@ def read_edges(reply: str, lexicon: Lexicon) -> Answer:
 
 
 def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield the texts of possible pairs: the contents of brackets or, if there are
-    none, the lines, split at semicolons, and at commas if they have more than two
-    names.
+    """Yield the texts of possible pairs, split at semicolons: the contents of brackets
+    with several names or, if there are none, the lines, also split at commas if they
+    have more than two names.
     """
     bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
     if bracketed:
@@ -764,8 +766,8 @@ def score_edges(
     return right, flags
 
 
-#: The possible outcomes of an answer that is no number. If several apply, the first one
-#: counts. A number may also be a "wrong number".
+#: The possible outcomes of an answer. If several apply, the first one counts. If a
+#: number is asked for, the first three are possible, and "wrong number".
 OUTCOMES = (
     "correct",
     "no answer",
@@ -785,7 +787,8 @@ OUTCOMES = (
 @dataclass(frozen=True, slots=True)
 class Score:
     """The score of an answer. ``path`` is the answered path with its start.
-    ``measures`` are flags (0 or 1) and counts.
+    ``measures`` are flags (0 or 1), counts and shares. They are None where they do not
+    apply.
     """
 
     success: bool
@@ -881,8 +884,8 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of the steps: how many are no arcs, the number of the first of
-    these, and whether any step was an arc only before the edits.
+    """Return the flags of the steps: how many are not arcs and which share, the number
+    of the first of these, and whether any step was an arc only before the edits.
     """
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]

@@ -496,7 +496,9 @@ def _shares(found: Mapping[str, Mapping[str, float]]) -> _Heights:
 
 
 def _bars(heights: _Heights, meaning: str, path: Path) -> Path:
-    """Draw a group of bars for each level of a factor, one bar for each series."""
+    """Draw a group of bars for each level of a factor, one bar for each series. Write
+    them as an SVG file, and return its path.
+    """
     # pyplot is not used, because it keeps state and may open a window.
     from matplotlib.figure import Figure
 

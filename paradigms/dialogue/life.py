@@ -577,8 +577,8 @@ async def talk(
     """Run a language model. Yield each conversation when it ends.
 
     The messages are the protocol's system prompt, the questions, and the model's own
-    replies, and nothing else. Raise SubjectStoppedError if the model cannot be made to
-    reply.
+    replies, and nothing else. Raise what ``caller.ask`` raises, and SubjectStoppedError
+    after too many empty replies in a row.
     """
     dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
     before = (Message("system", (dialogue.system,)),) if dialogue.system else ()

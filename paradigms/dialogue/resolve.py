@@ -19,7 +19,7 @@ from cheesebench.source import Node
 _Path = tuple[str | int, ...]
 
 
-#: Maximum length of a chain of conditions that `after` links.
+#: Maximum number of conditions that may come after another one in a chain of `after`.
 MAX_TURNS = 10
 #: Maximum number of nodes of a graph, before any edit.
 MAX_NODES = 200

@@ -152,8 +152,8 @@ def neighbours(world: World, node: str) -> list[str]:
 
 
 def best_goals(world: World, start: str) -> list[str]:
-    """Return the reachable nodes with the largest reward, or an empty list if no reward
-    can be reached.
+    """Return the nodes with the largest reward that can be reached from the start
+    (which does not count itself), or an empty list if no reward can be reached.
     """
     import networkx
 

@@ -119,7 +119,7 @@ class Contrast:
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
     """Return the scores of a dialogue's cell. Missing trials do not count.
 
-    There is one score for each start-goal pair. If each subject is asked for a single
+    There is one score for each start-goal pair. If each subject is asked about a single
     pair, the pairs take turns, as in the published data, and share one score.
     """
     items: dict[tuple[object, ...], list[TrialRecord]] = {}
@@ -204,7 +204,7 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     appearance. By ``condition``, this is the paper's Table 3.
 
     Lists of edges are not plans. They have their own condition and group, and do not
-    count in other means.
+    count in other means, unless there is nothing else.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -224,8 +224,8 @@ def failure_shares(
     """Return, for each level of a factor, the share of answers with each flag. An
     answer may have several flags.
 
-    Lists of edges (group "Map") are no paths. Among conditions or groups they have a
-    row of their own. They do not count for other factors.
+    Lists of edges (group "Map") are not paths. Among conditions or groups they have a
+    row of their own. They do not count for other factors, unless there is nothing else.
     """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
@@ -338,8 +338,8 @@ def published_beside(specification: DialogueSpecification) -> Published:
 
 # -- sequential analysis of deviance
 
-#: A column is left out if less than this share of its length is independent of the
-#: others.
+#: A column is left out if its part that is independent of the others is shorter than
+#: this share of the longest column.
 RANK_TOLERANCE = 1e-9
 #: ``_ROUNDS``: maximum number of rounds of a fit. ``_SETTLED``: tolerance of a fit, far
 #: finer than any printed figure.
@@ -447,8 +447,8 @@ def coefficients(
 ) -> tuple[Coefficient, ...]:
     """Return the main effects of factors in a joint fit without interactions.
 
-    Factors with one level are left out. Raise OptionError if statsmodels is not
-    installed.
+    Factors with one level are left out, and so are levels that the others determine.
+    Raise OptionError if statsmodels is not installed.
     """
     import numpy as np
 

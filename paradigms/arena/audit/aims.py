@@ -443,7 +443,7 @@ class Edge(NamedTuple):
     reward: float
     said: tuple[str, ...]
     ended: tuple[int, str] | None
-    """Group and member where the aim or the trial ended, or None if that is no
+    """Group and member where the aim or the trial ended, or None if that is not a
     member.
     """
     score: float | None

@@ -49,8 +49,9 @@ def ceiling(specification: Specification) -> tuple[float, str]:
     """Return the highest rate that a blind policy may reach, and the reason.
 
     It is the largest of three rates, but at most ``HIGHEST_CEILING``: the default, the
-    chance of a hidden choice in `checks`, and the rate that `construct` allows without
-    the picture or a part of it (such as a cue that is visible from the start).
+    highest chance of a hidden choice in `checks`, and the lowest rate that `construct`
+    allows without the picture or a part of it (such as a cue that is visible from the
+    start).
     """
     stated = [
         (one.chance, f"the chance of '{one.hidden}' in `checks`")
@@ -98,7 +99,7 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
     """Return a state that may end the trial, and a column that the rules of this state
-    (or 'success') read but its picture does not show.
+    (or 'success') read and its `show` does not name.
 
     Return an empty name and None if no state has such a column (its cue is visible).
     """

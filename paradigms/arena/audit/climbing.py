@@ -91,8 +91,8 @@ class Search:
         self.tried, self._quarter = 0, -1.0
 
     def find(self) -> tuple[float, automata.Automaton]:
-        """Return the best automaton that the search finds within its effort, and its
-        score.
+        """Return the best score that the search finds within its effort, and the
+        automaton that reaches it.
         """
         begun = [self._start(is_first=True), *self._paired(), *self._copies()]
         best = max(map(self._climbed, begun), key=lambda one: one[0])

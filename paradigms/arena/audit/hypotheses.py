@@ -57,7 +57,7 @@ class Script(Stream):
 
     def happens(self, p: float, key: str) -> bool:
         """Return whether an event of probability ``p`` happens. If ``p`` is 0 or 1,
-        this is no choice.
+        this is not a choice.
         """
         if p >= 1 or not p > 0:
             return p >= 1

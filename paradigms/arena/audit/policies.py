@@ -333,7 +333,7 @@ def variations(seed: int) -> Iterator[list[int]]:
 
 
 def mutated(actions: list[int], chance: random.Random) -> list[int]:
-    """Return the actions with one to three small changes (insertions, removals or
+    """Return the actions with up to three small changes (insertions, removals or
     replacements), cut to at most 80 actions.
     """
     result = list(actions)

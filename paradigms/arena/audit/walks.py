@@ -215,7 +215,7 @@ class Walks:
 
     def _told(self, node: beliefs.Node) -> tuple[int, Hashable, Hashable]:
         """Return the steps to the next clock, the values that rules may read, and the
-        pictures that may be seen.
+        pictures that may help in this trial.
         """
         if node.origin not in self._known:
             self._known[node.origin] = (
