@@ -414,14 +414,17 @@ def catalogue(kind: str = "") -> Installed:
     executors that are installed, or only those of a ``kind`` (such as ``"models"``).
     """
     plugins = installed_plugins()
-    sections, families = installed.collect(plugins, installed_catalogue())
+    families = [family.plural for family in plugins.families.values()]
+    kinds = [*families, "agents", "models", *_OTHER_KINDS]
+    if kind and kind not in kinds:
+        raise UnknownNameError("kind", kind, kinds)
+    sections = installed.others(plugins)
+    if not kind or kind in families:  # Loading all protocols takes seconds.
+        sections |= installed.protocols(plugins, installed_catalogue())[0]
     sections["models"] = [
         {"name": entry.name, "summary": f"{entry.backend}/{entry.id}"}
         for entry in known_models(plugins, user_models()).values()
     ]
-    kinds = [*families, "agents", "models", *_OTHER_KINDS]
-    if kind and kind not in kinds:
-        raise UnknownNameError("kind", kind, kinds)
     return Installed(
         {"kind": one, **_described(found)}
         for one in ([kind] if kind else kinds)

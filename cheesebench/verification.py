@@ -43,6 +43,11 @@ def _unheard(said: object) -> None:
     """Ignore what is said."""
 
 
+#: Number of trials of each cell that ``replay_counted`` has replayed in this process,
+#: by the digest of its log's rows.
+_REPLAYED: dict[str, dict[records.CellKey, int]] = {}
+
+
 def replay_counted(
     path: Path,
     cells: Container[records.CellKey] | None = None,
@@ -53,8 +58,9 @@ def replay_counted(
 
     If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
     A run that another version of CheeseBench wrote is not replayed, because differences
-    are possible; the sentence says so. ``progress`` is called with a line after each
-    subject. Raise RunLogError for a trial that differs from its record.
+    are possible; the sentence says so. A cell is replayed once in a process, unless
+    rows of its log change. ``progress`` is called with a line after each subject. Raise
+    RunLogError for a trial that differs from its record.
     """
     if path.suffix == ".json":
         return ""
@@ -67,28 +73,36 @@ def replay_counted(
             return (
                 f"Not replayed: {name}, which CheeseBench {version} wrote.{_told(log)}"
             )
+        known = _REPLAYED.setdefault(log.rows_digest(), {})
+        before = len(known)
         trials, said = replay(
             log,
             cells,
             lambda count: progress(f"Replaying {name}: {plural(count, 'trial')}"),
+            known,
         )
-    took = time.monotonic() - began
-    return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}.{said}"
+    took = f"in {duration(time.monotonic() - began)}"
+    if len(known) == before:
+        took = "earlier in this session, and the log is the same"
+    return f"Replayed: {name}, {plural(trials, 'trial')} {took}.{said}"
 
 
 def replay(
     log: RunLog,
     cells: Container[records.CellKey] | None = None,
     counted: Callable[[int], None] = _unheard,
+    known: dict[records.CellKey, int] | None = None,
 ) -> tuple[int, str]:
     """Plan and replay every cell of a log, or some of its cells. Built-in agents act
     again, and language models are asked again, with the recorded replies.
 
     Return the number of trials, and sentences on what is to be known of the log.
-    ``counted`` is called with the number of trials so far. Raise RunLogError for a plan
-    or a trial that differs from its record.
+    ``counted`` is called with the number of trials so far. ``known`` has the numbers of
+    trials of cells that need not be replayed, and gets those of the others. Raise
+    RunLogError for a plan or a trial that differs from its record.
     """
     plugins, trials, gaps = installed_plugins(), 0, dict[str, None]()
+    known = {} if known is None else known
     for plan in log.plans():
         if cells is None or plan.key in cells:
             specification = replaying.recorded_protocol(log, plan, plugins)
@@ -97,9 +111,14 @@ def replay(
                 gaps[
                     f" The replies to the agent '{quoted(plan.agent, 60)}' were not read again: there is no such agent here."
                 ] = None
+            if plan.key in known:
+                trials += known[plan.key]
+                continue
+            before = trials
             for count in _replay_cell(log, plugins, plan, specification):
                 trials += count
                 counted(trials)
+            known[plan.key] = trials - before
     return trials, "".join(gaps) + _told(log)
 
 

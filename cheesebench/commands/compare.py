@@ -100,10 +100,15 @@ def run(options: argparse.Namespace) -> int:
         baselines=options.baselines,
         models=(options.first_model, options.second_model),
         protocols=options.protocols or None,
-        tell=lambda line: print(line, file=sys.stderr),
+        # A terminal is told anyway, and shows the progress.
+        tell=None if sys.stderr.isatty() else _tell,
     )
     common.write_output(reporter.render_comparison(found), options.output)
     return _exit_status(found, (options.compare_fail or "").split(","))
+
+
+def _tell(said: str) -> None:
+    print(said, file=sys.stderr)
 
 
 _WHOLE = "Compare a run without missing trials (--resume continues a run)."

@@ -29,6 +29,14 @@ def collect(
 
     A broken file, or a plugin that cannot be loaded, does not affect the others.
     """
+    listed, tables = protocols(plugins, catalogue)
+    return {**listed, **others(plugins)}, tables
+
+
+def protocols(
+    plugins: PluginManager, catalogue: Catalogue
+) -> tuple[dict[str, Any], Tables]:
+    """Return the protocols as JSON values, and as rows of tables."""
     tables: Tables = {family.plural: [] for family in plugins.families.values()}
     listed: dict[str, list[dict[str, Any]]] = {name: [] for name in tables}
     broken = []
@@ -46,6 +54,13 @@ def collect(
         **listed,
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
+    }
+    return sections, tables
+
+
+def others(plugins: PluginManager) -> dict[str, Any]:
+    """Return what is installed besides protocols."""
+    return {
         "agents": [
             *map(_describe_agent, plugins.agents.values()),
             *map(_describe_agent, plugins.respondents.values()),
@@ -67,7 +82,6 @@ def collect(
         ],
         "broken_plugins": plugins.failures,
     }
-    return sections, tables
 
 
 def _files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:

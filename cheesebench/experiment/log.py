@@ -990,6 +990,11 @@ class RunLog(recorder.LogWriter):
         with self._lock, self._errors_explained():
             log_file.check_pages(self._connection, self.path)
 
+    def rows_digest(self) -> str:
+        """Return the recorded digest of all rows, which changes with every row."""
+        [(total,)] = self.select("SELECT total FROM digest")
+        return str(total)
+
     def verify(self) -> int:
         """Return the number of rows. Raise RunLogError if the file is damaged, or rows
         were added, changed or removed.
@@ -997,7 +1002,7 @@ class RunLog(recorder.LogWriter):
         self.check_pages()
         rows = total = 0
         with self.snapshot(), log_file.damage_explained(self.path):
-            [(recorded,)] = self.select("SELECT total FROM digest")
+            recorded = self.rows_digest()
             for table, columns in log_file.tables().items():
                 for row in self.stream(f"SELECT {', '.join(columns)} FROM {table}"):
                     rows, total = rows + 1, total + log_file.row_digest(table, row)

@@ -14,7 +14,8 @@ class TaskVerdict:
     or of the measure that a protocol judges.
 
     * ``answer`` (column ``verdict``): for two models ``better``, ``worse``, ``no loss
-      of ...`` or ``undecided``; for a value or the animals a verdict (``PASS``, ...).
+      of ...`` or ``undecided``; for a value or the animals a verdict (``PASS``, ...);
+      None for a control of a run, which makes no claim.
     * ``rate``: the mean over ``subjects`` of their means. ``against`` (column
       ``reference``): the number that it is compared with: the other model's mean, the
       given value, or the animals' value.
@@ -36,7 +37,7 @@ class TaskVerdict:
     """
 
     task: str
-    answer: str
+    answer: str | None
     reason: str
     subjects: int
     rate: float | None
@@ -53,7 +54,7 @@ class TaskVerdict:
     protocol: str | None = None
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str | None:
         return self.answer
 
     @property
@@ -70,7 +71,7 @@ def answer_of(cell: CellResult, task: str) -> TaskVerdict:
     reference, judged = cell.plan.reference, cell.judged
     return TaskVerdict(
         task=task,
-        answer=cell.verdict.value,
+        answer=None if cell.plan.control else cell.verdict.value,
         reason=cell.reason,
         subjects=cell.subjects,
         rate=cell.rate if judged is None else judged.mean,

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cheesebench import errors
+from cheesebench import api, errors
 from cheesebench.baselines import compare_files
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
@@ -49,13 +49,17 @@ def judge_runs(
         return None
     _check(given, logs, runs[0], value)
     said: list[str] = []
+    line = api.teller(None)
     if len(runs) == 1 and not any(models):
         with RunLog.open_read_only(runs[0]) as log:
             cells = summarise_log(log).cells
         several = len({cell.plan.view for cell in cells}) > 1
         named = ((cell, _name(cell.plan, several)) for cell in cells)
-        return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
-    found = compare_files(*runs, models=models, tell=said.append)
+        said.append(replay_counted(runs[0], progress=line))
+        line("")
+        return list(starmap(answers.answer_of, named)), said
+    found = compare_files(*runs, models=models, tell=said.append, progress=line)
+    line("")
     return list(_compared(found)), [*found.told, *said]
 
 

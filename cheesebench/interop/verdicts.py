@@ -69,8 +69,8 @@ class ScoreVerdict(tables.Tabular):
 
         * ``model`` and ``other_model``: if the logs name them. ``protocol``: the
           protocol of a run.
-        * ``verdict``: PASS, FAIL, ... against a value or animals; ``better``,
-          ``worse``, ... of two models. ``reason``: why, in a sentence.
+        * ``verdict``: PASS, FAIL, ... against a value or animals, NA for a control;
+          ``better``, ``worse``, ... of two models. ``reason``: why, in a sentence.
         * ``rate``: the mean over ``subjects``; ``low`` to ``high``: its 95 % interval,
           NA for two models. ``reference``: what it is compared with: the value, the
           animals, or the other model.
@@ -109,7 +109,7 @@ class ScoreVerdict(tables.Tabular):
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(f"{one.answer}: {one.task}: {one.reason}" for one in self.tasks),
+                *(f"{one.answer or 'no verdict'}: {one.task}: {one.reason}" for one in self.tasks),
                 *self.notes,
             ]
         )

@@ -557,10 +557,11 @@ def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int
         return 0, why
     for n, (name, cell) in enumerate(zip(columns[1:], cells[1:], strict=True), 1):
         whole, least = _NUMBERS.get(name, _COUNT)
-        number, shown = _number(name, cell), f": '{quoted(str(cell), 20)}' ({name}) is"
-        if number is None:
-            return n, f"{shown} {_no_number(str(cell), whole)}"
-        if number < least:
+        number = _number(name, cell)
+        if number is None or number < least:
+            shown = f": '{quoted(str(cell), 20)}' ({name}) is"
+            if number is None:
+                return n, f"{shown} {_no_number(str(cell), whole)}"
             count = ", which no count can be (leave out what is missing)" * (not whole)
             return n, f"{shown} below {least}{count}"
     if columns != COLUMNS:
