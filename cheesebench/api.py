@@ -848,6 +848,8 @@ def _register(manager: PluginManager, name: str, plugin: Any) -> None:
         remedy = "Give an AgentSpec, a BackendSpec, or an object with a function such as cheesebench_agents."
         if isinstance(plugin, type):
             remedy = arguments.of_class(plugin)
+        elif callable(plugin):
+            remedy = arguments.of_function(plugin)
         raise OptionError(
             f"{name}={shown(plugin)} has no hook, so it supplies nothing. {remedy}"
         )

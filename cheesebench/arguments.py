@@ -294,6 +294,16 @@ def of_class(value: type) -> str:
     return f"To run your agent {name}, give plugins=[AgentSpec('NAME', {name}, memory='life')] and the model 'NAME'."
 
 
+def of_function(value: Callable[..., Any]) -> str:
+    """Return the remedy for a function that is given where a model is named."""
+    name = getattr(value, "__name__", "")
+    name = name if name.isidentifier() else "FUNCTION"
+    return (
+        f"If {name} replies to messages as a language model does, give plugins=BackendSpec.of('NAME', {name}) and "
+        "the model 'NAME/ANYTHING'."
+    )
+
+
 def read(name: str, kind: Kind, value: Any) -> Any:
     """Return the value of an argument. Raise OptionError if it is not valid."""
     try:
@@ -304,9 +314,16 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         if isinstance(value, AgentSpec):
             seen = f"AgentSpec({value.name!r}, ...)"
             remedy = f" Give its name, '{value.name}', and plugins=[SPEC]."
+        elif isinstance(value, BackendSpec):
+            seen = f"BackendSpec({value.name!r}, ...)"
+            remedy = (
+                f" Give a model of it, '{value.name}/ANYTHING', and plugins=[SPEC]."
+            )
         elif isinstance(value, type):
             seen = value.__name__
             remedy = f" {of_class(value)}"
+        elif callable(value) and name in ("models", "plugins"):
+            remedy = f" {of_function(value)}"
         elif hasattr(value, "shape"):  # a data frame, or an array
             seen = f"<{type(value).__name__}>"
         elif hasattr(value, "rows"):

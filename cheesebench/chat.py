@@ -9,6 +9,8 @@ handled in one place.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import ipaddress
 import math
 import re
@@ -422,6 +424,51 @@ class BackendSpec:
     probe: bool = True
     check: Callable[[BackendContext], str] | None = None
     summary: str = ""
+
+    @classmethod
+    def of(cls, name: str, reply: Callable[[list[dict[str, str]]], Any]) -> BackendSpec:
+        """Return a backend that asks a function: ``run("NAME/ANYTHING",
+        plugins=BackendSpec.of("NAME", reply))``.
+
+        ``reply`` takes the messages of a prompt, each a dict with ``role`` and
+        ``content``, and returns the text of the reply. With ``ChatReply(text=...,
+        usage=Usage(prompt=..., completion=...))`` in its place, tokens are counted. It
+        is called in threads, for several subjects at once unless ``concurrency=1``; it
+        may be async. It gets no pictures, temperature, seed or limit of tokens, and
+        sets its own.
+        """
+        if not callable(reply):
+            raise PluginError(
+                f"BackendSpec.of({name!r}, {quoted(repr(reply), 60)}): give a function from messages to a reply."
+            )
+        nothing = Capabilities(temperature=False, seed=False, stop=False, images=False)
+        connection = _Function(name, reply)
+        return cls(name=name, connect=lambda context: connection, capabilities=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """The connection to a function."""
+
+    name: str
+    reply: Callable[[list[dict[str, str]]], Any]
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        messages = [{"role": one.role, "content": one.text} for one in request.messages]
+        said = await asyncio.to_thread(self.reply, messages)
+        if inspect.isawaitable(said):
+            said = await said
+        if isinstance(said, ChatReply):
+            return said
+        if not isinstance(said, str):
+            raise PluginError(
+                f"The function of the backend '{self.name}' returned {quoted(repr(said), 60)}. Return the text of the "
+                "reply, or a ChatReply."
+            )
+        return ChatReply(text=said)
+
+    async def close(self) -> None:
+        """Close nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

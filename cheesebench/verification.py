@@ -82,7 +82,7 @@ def replay_counted(
             known,
         )
     took = f"in {duration(time.monotonic() - began)}"
-    if len(known) == before:
+    if trials and len(known) == before:
         took = "earlier in this session, and the log is the same"
     return f"Replayed: {name}, {plural(trials, 'trial')} {took}.{said}"
 

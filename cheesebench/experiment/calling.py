@@ -414,7 +414,10 @@ SILENCE = 60.0
 #: If a budget needs token counts, calls stop after this many consecutive replies
 #: without one.
 UNCOUNTED = 10
-UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
+UNCOUNTABLE = (
+    "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead; a backend of "
+    "your own counts them by ChatReply(text=..., usage=Usage(prompt=..., completion=...))"
+)
 #: Maximum number of different names of a model to note from its server's replies. A
 #: server with a new name in every reply must not fill the journal.
 MOST_NAMES = 8

@@ -95,7 +95,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         how = quoted(raised_where(error), 360)
         raised = PluginError(
-            f"The backend '{backend}' fails while {doing}: {how}. Please report this to its author."
+            f"The backend '{backend}' fails while {doing}: {how}. Mend it, or report it to its author."
         )
     raised.__cause__ = raised.__context__ = None
     vars(raised).pop("__notes__", None)
@@ -115,8 +115,14 @@ class CheckedConnection:
         """Connect. Raise the errors of ``backend_errors_explained``."""
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
+            made: Any = spec.connect(context)
+            if isinstance(made, str):
+                raise PluginError(
+                    f"{self._who}: connect returned {quoted(repr(made), 60)}, a reply. A function that replies becomes a "
+                    f"backend by BackendSpec.of('{spec.name}', FUNCTION)."
+                )
             self._connection = checked(
-                spec.connect(context), Connection, f"{self._who}: connect returned"
+                made, Connection, f"{self._who}: connect returned"
             )
         self.progress: Callable[[], Awaitable[object]] | None = getattr(
             self._connection, "progress", None
@@ -137,7 +143,7 @@ class CheckedConnection:
         # The error is raised outside the handler, so that the fault does not become its
         # visible context.
         raise PluginError(
-            f"{self._who} {did} {wrong}. Please report this to its author."
+            f"{self._who} {did} {wrong}. Mend it, or report it to its author."
         )
 
     async def facts(self) -> ServerFacts:

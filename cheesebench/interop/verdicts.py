@@ -109,7 +109,10 @@ class ScoreVerdict(tables.Tabular):
     def __str__(self) -> str:
         return "\n".join(
             [
-                *(f"{one.answer or 'no verdict'}: {one.task}: {one.reason}" for one in self.tasks),
+                *(
+                    f"{one.answer or 'no verdict'}: {one.task}: {one.reason}"
+                    for one in self.tasks
+                ),
                 *self.notes,
             ]
         )

@@ -53,6 +53,9 @@ def test_integers_of_numpy_are_integers(made: Any) -> None:
     assert API.plan("random", "t_maze", subjects=np.int16(6)).cells
 
 
+#: A function where ``connect`` should be.
+MINE: Any = cheesebench.BackendSpec(name="mine", connect=lambda context: "hm")  # type: ignore[arg-type,return-value]
+
 WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "models": (lambda run: API.run(5, "t_maze"), "models=5: expected a name, or a list of names."),
     "nothing found": (lambda run: API.run("random", []), "protocols=[]: expected a name, or a list of at least"),
@@ -68,6 +71,11 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "a number for text": (lambda run: API.run("random", design=5), "design=5: expected text."),
     "text for a flag": (lambda run: API.run("random", familywise="no"), "familywise='no': expected True or False."),
     "plugins": (lambda run: API.run("random", plugins=5), "plugins=5: expected a list of objects"),
+    "a model": (lambda run: API.run(len), "If len replies to messages as a language model does, give plugins="),
+    "a function": (lambda run: API.run("random", plugins=len), "backends (BackendSpec). If len replies to messages"),
+    "functions": (lambda run: API.run("random", plugins=[lambda: 3]), "supplies nothing. If FUNCTION replies to messages"),
+    "a backend": (lambda run: API.run(MINE), "BackendSpec('mine', ...): expected a name, or a list of"),
+    "a reply": (lambda run: API.run("mine/x", plugins=MINE), "returned 'hm', a reply. A function that replies becomes"),
     "progress": (lambda run: API.run("random", progress="yes"), "progress='yes': expected True, False or a"),
     "figures": (lambda run: API.figures(3), "runs=3: expected a run, or a list"),
     "no figures": (lambda run: API.figures([]), "runs=[]: expected a run, or a list of at least one."),

@@ -415,6 +415,45 @@ def test_a_backend_is_a_plugin_and_a_finished_run_asks_nothing(tmp_path: Path) -
     assert one.asked == asked
 
 
+def test_a_function_is_a_backend(tmp_path: Path) -> None:
+    asked: list[list[dict[str, str]]] = []
+
+    async def counting(messages: list[dict[str, str]]) -> cheesebench.ChatReply:
+        asked.append(messages)
+        return cheesebench.ChatReply(
+            text="ACTIONS: FORWARD", usage=cheesebench.Usage(prompt=9, completion=2)
+        )
+
+    def run(reply: Any, **options: Any) -> cheesebench.Run:
+        return cheesebench.run(
+            "mine/any",
+            "t_maze",
+            plugins=cheesebench.BackendSpec.of("mine", reply),
+            results=tmp_path,
+            progress=False,
+            **options,
+        )
+
+    found = run(
+        lambda messages: f"ACTIONS: FORWARD ({messages[-1]['role']})", design="smoke"
+    )
+    assert set(found.calls()["reply"]) == {"ACTIONS: FORWARD (user)"}
+    found = run(counting, max_tokens=200)
+    assert found.calls()["prompt_tokens"].max() == 9
+    assert "max_tokens=200 is reached" in repr(found)
+    assert [one["role"] for one in asked[0]] == ["system", "user"]
+    with pytest.raises(PluginError, match=r"mine' returned \[3\]. Return the text of"):
+        run(lambda messages: [3])
+    with pytest.raises(PluginError, match=r"'strip'.* Mend it, or report it to its"):
+        run(lambda messages: messages.strip())
+    with pytest.raises(OptionError, match=r"by ChatReply\(text=..., usage=Usage\("):
+        run(lambda messages: "ACTIONS: FORWARD", max_tokens=200)
+    with pytest.raises(OptionError, match="the model 'mine/any' does not support it"):
+        run(counting, temperature=0.1)
+    with pytest.raises(PluginError, match=r"BackendSpec.of\('mine', 'x'\): give a"):
+        run("x")
+
+
 def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
     (tmp_path / "replies.yaml").write_text(
         'replies:\n  - say: ["ACTIONS: FORWARD", "hmm"]\n', encoding="utf-8"
@@ -539,6 +578,8 @@ def test_the_rows_of_a_control_can_be_told_from_the_plain_ones(tmp_path: Path) -
     )
     tasks = [one.task for one in cheesebench.verdict(found).tasks]
     assert tasks == ["t_maze (random)", "t_maze (random, control=memoryless)"]
+    answers = cheesebench.verdict(found).frame()["verdict"]
+    assert answers.isna().tolist() == [False, True]
     variants = ["", "control=memoryless"]
     assert [*found.summary.frame()["variant"]] == variants
     assert "control=memoryless" in repr(found.summary)
