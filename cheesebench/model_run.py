@@ -26,6 +26,7 @@ from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
 from cheesebench.interfaces import BaseSpecification
+from cheesebench.lesions import Lesion
 from cheesebench.planning import rehearse, told
 from cheesebench.planning.asking import next_requests
 from cheesebench.protocol import Catalogue
@@ -112,7 +113,7 @@ class ModelRun:
         and test the models (``_reach_models``).
         """
         cells = self._with_goals(cells)
-        self._check_controls([plan for plan, _ in self.whole or cells])
+        self._check_controls(self.whole or cells)
         for plan, _ in cells:
             check_fits(plan)
         self.log = self._open_log(cells)
@@ -130,12 +131,13 @@ class ModelRun:
                 self._begin_anew(cells)
                 self._reach_models(cells)
 
-    def _check_controls(self, plans: Sequence[CellPlan]) -> None:
-        for control in self.settings.controls if plans else ():
-            if all(plan.control != control for plan in plans):
+    def _check_controls(self, cells: Sequence[Cell]) -> None:
+        for control in self.settings.controls if cells else ():
+            if all(plan.control != control for plan, _ in cells):
+                specification = cells[0][1]
+                why = specification.obstacle(Lesion.parse(control))
                 raise OptionError(
-                    f"--control {control}: these protocols have nothing for it to remove. Name a state, a zone or the "
-                    "landmarks of one of them."
+                    f"--control {control}: these protocols have nothing for it to remove. In {specification.name} {why}."
                 )
 
     def _with_goals(self, cells: Sequence[Cell]) -> list[Cell]:

@@ -163,6 +163,8 @@ class FinishSpec:
 
 #: Marks a trial that met the condition of ``until``. No outcome can have this name.
 MET = "met "
+#: Maximum number of known names that a message about an unknown one lists.
+_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,13 +413,14 @@ class Specification(BaseSpecification):
 
     def obstacle(self, lesion: Lesion) -> str:
         arena = self.arena
+        states = f"only {', '.join(self.states)}"
         for state in sorted(lesion.forgets_at):
             if state not in self.states:
-                return f"there is no state '{state}'"
+                return f"there is no state '{state}', {states}"
         for name in sorted(lesion.hide):
             kind, colon, rest = name.partition(":")
             if kind == "text" and colon and rest not in self.states:
-                return f"there is no state '{rest}'"
+                return f"there is no state '{rest}', {states}"
             if name == LANDMARKS and not arena.landmarks:
                 return "there are no landmarks"
             places = (arena.zones, arena.doors, arena.solids, arena.groups)
@@ -426,7 +429,13 @@ class Specification(BaseSpecification):
                 or arena.landmark(name) is not None
             )
             if not colon and name not in (LANDMARKS, TEXT) and not is_known:
-                return f"there is no zone, group, door, solid or landmark '{name}'"
+                known = [*dict.fromkeys(one for place in places for one in place)]
+                known += [one.name for one in arena.landmarks]
+                more = ", ..." * (len(known) > _SHOWN)
+                return (
+                    f"there is no zone, group, door, solid or landmark '{name}', only "
+                    f"{', '.join(known[:_SHOWN])}{more}"
+                )
         return ""
 
     def drawn(self, variable: str) -> list[str]:

@@ -28,7 +28,14 @@ from typing import (
 from cheesebench import tables
 from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
-from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, Measured
+from cheesebench.records import (
+    GOAL,
+    CellCalls,
+    CellKey,
+    CellPlan,
+    Measured,
+    sets_until,
+)
 from cheesebench.statistics.betting import bets, wealth
 from cheesebench.statistics.intervals import mean_limits, quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
@@ -216,7 +223,8 @@ def count_cell(
         design=plan.design,
         trials=plan.trials,
         estimand=plan.estimand,
-        sequential=plan.sequential,
+        # A single set cannot stop because of its result.
+        sequential=plan.sequential and len(sets_until(plan.subjects)) > 1,
         agent=plan.agent,
         settings=plan.settings,
         subjects={} if never_acted else sample.by_number(),
