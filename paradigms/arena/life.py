@@ -485,7 +485,9 @@ class ArenaSubject:
         return self._trace.steps_in(tuple(names_in(place)))
 
     def entries(self, place: Any) -> int:
-        """Return how often the subject walked into these places in this trial."""
+        """Return how often the subject walked into these places, from outside all of
+        them, in this trial.
+        """
         return self._trace.entries_into(tuple(names_in(place)))
 
     def departure_error(self, place: Any) -> float:

@@ -701,7 +701,7 @@ class Program:
 
         def mistake(what: str) -> ProtocolError:
             return ProtocolError(
-                f"{self.specification.path}: In the state '{state.name}', {what}. Give the variable another value."
+                f"{self.specification.path}: In the state '{state.name}', {what}. Give the variable that holds it another value."
             )
 
         # The results are cached, because this function is called after every event,

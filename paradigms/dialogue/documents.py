@@ -186,7 +186,7 @@ class Pairs(documents.DocumentModel):
 
 
 class AnswerShape(documents.DocumentModel):
-    """What is asked for."""
+    """The form in which a path is asked for."""
 
     form: Literal["path", "first_step"] = Field(
         "path",

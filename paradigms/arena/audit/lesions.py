@@ -514,8 +514,12 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
     known = sum(place.is_file() for one in orders if (place := _place(one)) is not None)
     if known == len(orders):
         return f"all {known} lesions were searched in earlier audits"
-    more = f"; {known} are kept from earlier audits" if known else ""
-    return f"{len(orders) - known} lesions to search, seconds to several minutes each{more}"
+    more = (
+        f"; the results of the other {known} are kept from earlier audits"
+        if known
+        else ""
+    )
+    return f"lesions to search: {len(orders) - known} (seconds to several minutes each){more}"
 
 
 def audit_lesions(
@@ -664,13 +668,13 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
         return f". How: by the reward ({said}): let none come before the choice"
     if (said := needed.get(BLIND)) is not None:
         return (
-            f". How: where it stands or faces is enough ({said}, pose-only as much as before): either that tells what is"
-            " right (`place` it at one spot before the choice), or what is right never changes (draw it)"
+            f". How: where it stands or faces is enough ({said}, but pose-only leaves as much as before): either that tells"
+            " what is right (`place` it at one spot before the choice), or what is right never changes (draw it)"
         )
     how = ". How: its own actions and the clock are enough, without picture and earlier trials"
     if lesion.forgets_at:
         return f"{how}: where it stands as it forgets may tell it. `place` it at one spot in that state"
-    return f"{how}. Draw what is right, let nothing done be a failure, too, and let the first choice decide"
+    return f"{how}. Draw what is right, count doing nothing as a failure, and let the first choice decide"
 
 
 def _shown(specification: Specification) -> Iterator[str]:
@@ -735,8 +739,8 @@ def _finding(
 
 
 def _bound(ceiling: Ceiling, at_most: float | None) -> str:
-    """Return the proved bound in words. What is found above ``at_most`` has words of
-    its own.
+    """Return the proved bound in words. If more was found, by chance and within
+    ``at_most``, say so. (What exceeds ``at_most`` is mentioned after the limit.)
     """
     if ceiling.proven is None:
         return ""

@@ -169,7 +169,7 @@ def _finding(
         text += ", though the subject remembers neither a place nor what it did"
         text += "; the file allows it" if is_allowed else ""
     rule = words(world, found.automaton, found.used)
-    text += f". The subject {rule}. The best of {tried} rules that were tried, which is no bound: "
+    text += f". The subject {rule}. This is the best of {tried} rules that were tried, not an upper bound: "
     text += f"--effort {3 * effort:g} tries more"
     numbers: dict[str, object] = {
         "rate": fresh.value, "low": fresh.low, "high": fresh.high, "trials": fresh.trials, "bar": bar,

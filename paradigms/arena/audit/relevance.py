@@ -1030,7 +1030,7 @@ def operands(tree: ex.Expression, operator: str) -> Iterator[ex.Expression]:
 
 def _is_false(guard: ex.Expression | None, block: str) -> bool:
     """Return whether a guard never holds in a block, because one of its conditions
-    compares the name of the block.
+    excludes the block by its name.
     """
     return guard is not None and any(
         _is_zero(one, block) for one in operands(guard, "and")
@@ -1182,8 +1182,8 @@ def _is_condition(tree: ex.Expression) -> bool:
 
 
 def _is_zero(tree: ex.Expression, block: str) -> bool:
-    """Return whether an expression only compares the name of the block, and is 0 in
-    this one.
+    """Return whether an expression is a comparison that excludes a block by its name,
+    and is therefore 0 there.
     """
     match tree:
         case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(name)):

@@ -92,8 +92,8 @@ def audit_solvable(
 
 #: Added where the solver fails and a rule reads the clock in its condition.
 _TOO_EARLY = (
-    "; the solver waits for `after`, not for a condition that reads `steps`: give what is too early a state of its own"
-    " (`{after: gap, go: ready}`)"
+    "; the solver waits for `after`, not for a condition that reads `steps`: give the time that is too early a state of its"
+    " own (`{after: gap, go: ready}`)"
 )
 
 

@@ -102,8 +102,8 @@ class Walks:
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
-        """Return everything that affects the rest of a trial. Without doors, the
-        pictures are left out, because they are equal within a group.
+        """Return everything that affects the rest of a trial, except the pose. Without
+        doors, the pictures are left out, because they are equal within a group.
         """
         _, rules, pictures = self._told(node)
         return (

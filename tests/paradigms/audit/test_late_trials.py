@@ -79,7 +79,7 @@ def test_a_lever_that_pays_late_is_told_how_to_wait(
         ("checks: [{at: choice, hidden: side, chance: 0.5}]", ""),
     )  # fmt: skip
     assert found(plant(*lever), settings)["solvable"].text.endswith(
-        "give what is too early a state of its own (`{after: gap, go: ready}`)"
+        "give the time that is too early a state of its own (`{after: gap, go: ready}`)"
     )
 
 

@@ -228,7 +228,7 @@ def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
     assert outcome.verdict == "FAIL"
     assert outcome.numbers["passes"] is True
     assert "unpaid -> 2" in outcome.text or "unpaid -> 1" in outcome.text
-    assert "which is no bound" in outcome.text
+    assert "not an upper bound" in outcome.text
     assert float(str(found["any, 1 bit"].numbers["rate"])) > 0.95
 
     path = tmp_path / "chamber.protocol.yaml"
@@ -285,7 +285,7 @@ def test_a_copy_of_the_sample_is_always_tried() -> None:
     assert copied.numbers["passes"]
     assert float(str(copied.numbers["rate"])) > 0.95
     assert "none that passes was found at effort 0.1" in found["nothing"].text
-    assert "which is no bound: --effort 0.3 tries more" in found["nothing"].text
+    assert "not an upper bound: --effort 0.3 tries more" in found["nothing"].text
 
 
 BRIEF = ("trials: 20", "trials: 5")
