@@ -21,7 +21,7 @@ from cheesebench.protocol.names import TIMEOUT
 
 #: Characters that draw the arena itself, and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: ``FRESH_GLYPHS``: letters. The first one that is no label yet is permuted with the
+#: ``FRESH_GLYPHS``: letters. The first one that is not yet a label is permuted with the
 #: glyphs. ``FRESH_TEXT``: a word that is permuted with the texts.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"

@@ -168,8 +168,8 @@ class Edit(documents.DocumentModel):
 
 
 class Pairs(documents.DocumentModel):
-    """Start-goal pairs that are this many steps apart. They are spread evenly over all
-    such pairs.
+    """``count`` start-goal pairs that are ``distance`` steps apart, spread evenly over
+    all such pairs.
     """
 
     distance: documents.Count = Field(

@@ -284,7 +284,8 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "outcome": ("place", "percent"),
 }
 COMMON_SLOTS = ("thing", "things", "count", "start")
-#: The scene of a vocabulary that names none and does not belong to a known domain.
+#: The scene of a vocabulary that names none, and whose own name is neither a scene of
+#: the protocol nor a known domain.
 DEFAULT_SCENE = "places"
 
 
@@ -398,7 +399,7 @@ class ConditionSpec:
 
     ``items`` has one question for each start-goal pair, or a single question. Each
     subject answers ``each`` of them, and starts where the last subject stopped. If
-    ``each`` is 0, every subject answers all.
+    ``each`` is 0, or not below their number, every subject answers all.
     """
 
     name: str

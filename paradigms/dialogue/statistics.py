@@ -222,7 +222,7 @@ def failure_shares(
     scores: Iterable[Score], factor: str = "model"
 ) -> dict[str, dict[str, float]]:
     """Return, for each level of a factor, the share of answers with each flag. An
-    answer may have several flags.
+    answer may have several flags. Scores from a table have none, and do not count.
 
     Lists of edges (group "Map") are not paths. Among conditions or groups they have a
     row of their own. They do not count for other factors, unless there is nothing else.

@@ -456,8 +456,8 @@ class Edge(NamedTuple):
 class Passed(NamedTuple):
     """The result of a trial. ``code`` stands for its reward and texts. ``ranks`` are
     the ranks of the place where it ended, one for each zero. ``depth`` is the number of
-    its decisions plus its reward (on a scale from -1 to 1).
-    ``following`` is the beginning of the next trial.
+    its decisions plus its reward (on a scale from -1 to 1). ``following`` is the
+    beginning of the next trial.
     """
 
     score: float | None

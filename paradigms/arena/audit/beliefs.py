@@ -41,7 +41,8 @@ EFFORT, POLISH = 3000, 600
 #: ``PER_EXPANSION``: effort of expanding a node. ``KEEPING_ON``: repeating single
 #: actions takes this many steps of a life for each step that is left in the trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
-#: Maximum number of failed searches in a stage without a known success.
+#: Maximum number of failed searches in a stage (see ``Hypothesis.stage``) without a
+#: known success.
 IN_VAIN = 4
 #: Maximum numbers. ``LISTS``: lists of moves that are kept for some circumstances once
 #: one of them has succeeded, or failed lists that are tried again in a stage.
@@ -917,8 +918,8 @@ def mistaken(
     steps: int,
     is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan has lost the success by the time
-    that a percept first shows the leader to be wrong, or the trial ends. The likeliest
+    """Return the hypotheses in which the leader's plan fails: success is impossible
+    once a percept shows that the leader is wrong, or the trial has ended. The likeliest
     one is first.
     """
     percepts, there = [], leader

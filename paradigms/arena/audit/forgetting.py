@@ -37,8 +37,8 @@ def earlier_amnesias(
 
     The construct of a memory task names an amnesia at a state (of the choice, say). The
     same limit must hold for an amnesia at every state after the one that first tells
-    the item to remember. A state from which all paths lead through another amnesia of
-    the construct is left to that amnesia.
+    the item to remember. A state is left out if the construct names another amnesia
+    there, or at a state that a trial may reach from it first.
     """
     construct = paradigm.specification.construct
     found: dict[Lesion, float] = {}
@@ -86,8 +86,9 @@ def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
     """Return the states between the first states of a trial and the states of an
-    amnesia, in the order of the file. States that lead to another amnesia of the
-    construct first are left out. A first state is included if a trial may return to it.
+    amnesia, in the order of the file. A state is left out if the construct names
+    another amnesia there, or at a state that a trial may reach from it first. A first
+    state is included if a trial may return to it.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []

@@ -610,8 +610,8 @@ def _got_round(
     lesion, found = ceiling.lesion, ceiling.found.value
 
     def lost(extras: Sequence[Lesion]) -> dict[Lesion, str]:
-        """Return those of these lesions that, when added, lower the rate at least
-        halfway to the limit, each with the rate that the two leave.
+        """Return the lesions that, when added, lower the rate more than halfway to the
+        limit, each with words on the rate that the two leave.
         """
         added = [one for one in extras if not lesion.leaves_no_more_than(one)]
         orders = [
@@ -638,13 +638,13 @@ def _got_round(
     shown = lost(list(map(Lesion.parse, _shown(runner.paradigm.specification))))
     if not shown:
         return (
-            f". How: it sees more than one thing that tells it ({needed[POSE_ONLY]}):"
+            f". How: it sees more than one thing that tells it what is right ({needed[POSE_ONLY]}):"
             " name a lesion that hides them all, or show less"
         )
     thing, said = next(iter(shown.items()))
     return (
-        f". How: it sees {' and '.join(sorted(thing.hide))} ({said}): name that lesion, if this is part of what it"
-        " must lack, or let it look alike in all trials"
+        f". How: it sees {' and '.join(sorted(thing.hide))} ({said}): name that lesion, if this is part of what the"
+        " subject must lack, or make it look alike in all trials"
     )
 
 
@@ -663,7 +663,7 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
             if lesion.feels_no_reward
             else "Draw what is right anew for each trial (`per: trial`)"
         )
-        return f". How: by what earlier trials told it ({said}), not by the picture: {told}. {remedy}"
+        return f". How: not by the picture, but by what earlier trials told it ({said}): {told}. {remedy}"
     if (said := needed.get(NO_REWARD)) is not None:
         return f". How: by the reward ({said}): let none come before the choice"
     if (said := needed.get(BLIND)) is not None:
@@ -673,7 +673,7 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
         )
     how = ". How: its own actions and the clock are enough, without picture and earlier trials"
     if lesion.forgets_at:
-        return f"{how}: where it stands as it forgets may tell it. `place` it at one spot in that state"
+        return f"{how}: where it stands as it forgets may tell it what is right. `place` it at one spot in that state"
     return f"{how}. Draw what is right, count doing nothing as a failure, and let the first choice decide"
 
 
@@ -842,8 +842,8 @@ def audit_life_rewards(
     is_odd = other > mean + error + EQUAL
     if is_odd:
         text += (
-            f": who learns from reward would learn to fail, so pay success more, or make what pays in {best.name} pay or "
-            "spare less"
+            f". A subject that learns from reward would learn to fail: pay success more, or reduce the rewards that {best.name} "
+            "gets or the costs that it avoids"
         )
     numbers: dict[str, object] = {
         "passing": mean,

@@ -309,7 +309,7 @@ class Relevance:
         """Return whether a subject can leave itself a note before it enters one of
         these states. A note is an action whose effects matter after the states, or in
         trials without the states. Choosing one of several states to enter is a note,
-        too.
+        too. So is the time, if an expression reads `steps`.
         """
         if not any(flow.acts_before(states) for flow in self._flow.values()):
             return self.clock

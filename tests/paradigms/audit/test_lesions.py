@@ -661,7 +661,7 @@ def test_who_fails_may_not_earn_more_than_who_passes(
     ]  # fmt: skip
     [(verdict, text, numbers)] = life_rewards(paradigm, able, lazy, greedy, good)
     assert (verdict, numbers["policy"]) == ("FAIL", "greedy")
-    assert text.endswith("or make what pays in greedy pay or spare less")
+    assert text.endswith("rewards that greedy gets or the costs that it avoids")
     # Rewards within the error of the mean are alike.
     assert life_rewards(paradigm, able, policy("lucky", 1.0))[0][0] == "ok"
     assert life_rewards(paradigm, able, policy("lucky", 1.2))[0][0] == "FAIL"
@@ -776,16 +776,16 @@ def test_how_an_unseen_thing_is_known() -> None:
     feels, numb = Lesion.parse("hide=arm"), Lesion.parse("anhedonia")
     said = {trials: "one", reward: "two", blind: "three"}
     assert _unseen(feels, said) == (
-        ". How: by what earlier trials told it (one), not by the picture: the reward. "
+        ". How: not by the picture, but by what earlier trials told it (one): the reward. "
         "Draw what is right anew for each trial (`per: trial`)"
     )
     assert _unseen(numb, {trials: "one"}) == (
-        ". How: by what earlier trials told it (one), not by the picture: its own "
+        ". How: not by the picture, but by what earlier trials told it (one): its own "
         "actions, the clock, or when the trial ends. Let a success and a failure last "
         "equally long, and end in one state"
     )
     assert "(two): let none come" in _unseen(feels, {reward: "two", blind: "three"})
-    assert "is enough (three, pose-only" in _unseen(feels, {blind: "three"})
+    assert "is enough (three, but pose-only" in _unseen(feels, {blind: "three"})
     assert "its own actions and the clock are enough" in _unseen(feels, {})
 
 

@@ -270,7 +270,7 @@ FOUND: dict[str, list[str]] = {
         ".96 1.00",
         "lesion: anhedonia: FAIL: found .95 [.90, .97] in 160 trials, after 1 x 'told'; at most .60 may remain; by"
         " session .90 1.00. How: it sees glyph:* ('anhedonia+hide=glyph:*' leaves .55): name that lesion, if this is part of"
-        " what it must lack, or let it look alike in all trials",
+        " what the subject must lack, or make it look alike in all trials",
         "lesion: blind: note: found .52 [.39, .64] in 60 trials; by session .53 .50",
         "lesion: pose-only: note: found .98 [.94, 1.00] in 120 trials; by session .97 1.00",
         "lesion: amnesia=trial: note: found .47 [.29, .66] in 60 trials; by session .50 .43",
