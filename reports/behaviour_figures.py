@@ -384,11 +384,12 @@ def _frame(walked: Sequence[Lived], *, single: bool) -> str:
         if one.ground is not None and one.ground.centre is not None
     ]
     if turned:
-        said += f". {', '.join(dict.fromkeys(turned))}: turned back, so that the landmarks are where they are in the room"
+        names = ", ".join(dict.fromkeys(turned))
+        said += f". {names}: trials are turned back, so that the landmarks are where they are in the room"
         said += (
             ""
             if single
-            else ", and turned so that all subjects have the first subject's goal"
+            else ", and then turned so that all subjects have the first subject's goal"
         )
     return said
 

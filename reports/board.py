@@ -1,5 +1,5 @@
-"""Draws the board as an SVG image for a talk, with a row for each model and a column
-for each paradigm.
+"""Draws the board as an SVG image for a talk, with a row for each model and for the
+animals, and a column for each paradigm.
 """
 
 from __future__ import annotations

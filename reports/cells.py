@@ -406,7 +406,7 @@ BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
 #: Note on the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
-    "smallest rate, in points (of a measure: between the means, in its unit); p is the share of relabelings of the "
+    "smallest rate, in points (for a measure: between the means, in its unit); p is the share of relabelings of the "
     "subjects with a gap at least as large. If the gap is 25 points (a quarter of the measure's range) or more and p is "
     "at most 0.01, the result does not hold for each answer."
 )
@@ -1245,7 +1245,7 @@ def leaderboard_lists(board: Leaderboard) -> str:
         f"{name}: {', '.join(own) or 'none'}"
         for name, own in (("PASS", board.passed), ("FAIL", board.failed))
     )
-    return f"Verdicts that also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
+    return f"These verdicts also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
 
 
 #: Heading of the column of published results, in the table of a study that uses the

@@ -45,10 +45,10 @@ def plain_json(result: object) -> str:
 MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
 _HOW_TO_READ = (
-    "Every difference is {} minus {}, in points (or in the unit of the measure shown), over "
+    "Every difference is {} minus {}, in points (or in the unit of the measure shown), over pairs of "
     "subjects with the same seed. Answers are at the 5 % level; answers on single protocols are corrected for testing "
-    "several. Better and worse reject that nothing has changed (sign flips), and are no test of the mean. "
-    "'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
+    "several. 'Better' and 'worse' reject the hypothesis that nothing has changed (by sign flips), and are no test of the "
+    "mean. 'No loss of 30 points' excludes a loss of that size, but no smaller one; 'undecided' excludes nothing."
 )
 #: Width of the text for a terminal, in columns.
 WIDTH = 80

@@ -157,7 +157,7 @@ def _lines(
 
 def took(lived: Behaviour, name: str) -> Chart | None:
     """Return a chart of latency or path length by session: the mean over subjects, and
-    each subject. Return None for fewer than two points.
+    up to ``MOST_LINES`` single subjects. Return None for fewer than two points.
     """
     points, mean = lived.points, lived.mean(name)
     if len(mean) < 2:
@@ -539,8 +539,8 @@ def render_subject(
     back: str = "",
     largest: int = LARGEST,
 ) -> str:
-    """Return a page that has only the player, with as many trials of one subject so far
-    as fit into ``largest`` characters.
+    """Return a page that has only the player, with as many of a subject's recorded
+    trials as fit into ``largest`` characters.
 
     ``back`` is the relative address of the page's link back.
     """

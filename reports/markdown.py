@@ -96,8 +96,8 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return lines with the pass rate by session for model and rodent, or an empty list
-    without a curve.
+    """Return lines with the pass rate by session (or group of trials) for model and
+    rodent, or an empty list without a curve.
     """
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
@@ -657,8 +657,8 @@ def _best_of_views(best: BestOfViews) -> list[str]:
     headers = ("protocol", "views", "best", "cross-fitted")
     return [
         f"## Best of views: {words.escape(best.model)}",
-        f"Best of views **{percent(best.best)}**, biased upward. For comparison: the view chosen on one half of the "
-        f"data and scored on the other (**{fitted}**).",
+        f"Best of views **{percent(best.best)}**, biased upward. For comparison: the rate of the view that is chosen on "
+        f"one half of the data and scored on the other, **{fitted}**.",
         table(headers, rows, right=headers[2:]),
     ]
 

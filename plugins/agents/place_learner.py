@@ -6,8 +6,8 @@ apparatus. It treats a trial as a series of *moments*, each with its picture and
 An event ends a moment: the subject is moved, the picture or the text changes, or the
 trial ends. In each moment the agent chooses a place and takes the shortest path, if
 possible one that touches no other conspicuous place. It remembers the outcome for the
-place, for the place's looks, and for its role in the trial (whether it was already
-visited or rewarded).
+place and for the place's looks, each together with the place's role in the trial
+(whether it was already visited or rewarded).
 """
 
 from __future__ import annotations
@@ -633,8 +633,9 @@ class PlaceLearner:
         return self._frame.place(self._seen, place, glyph, self._ground)
 
     def _choose(self, here: Situation) -> None:
-        """Plan the path to the place with the highest expected outcome. If the subject
-        is there already, or no outcome is good enough, plan to wait.
+        """Plan the path to the place with the highest expected outcome. Plan to wait if
+        the subject is there already or, at most once in a moment that is not regular,
+        if no outcome is good enough.
         """
         grid = self._grid_seen(here)
         start = here.cell << 3 | here.heading

@@ -1,5 +1,5 @@
-"""Baselines for dialogues, which define the chance level and the ceiling. They can see
-the graph.
+"""Baselines for dialogues: the chance level, the ceiling, and an agent that looks one
+step ahead. They can see the graph.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ class ChatCompletions:
             # close.
             raise self._fault(
                 "malformed",
-                f"sends its reply in the transfer encoding '{quoted(', '.join(framing), 30)}'",
+                f"sends its reply in the transfer encoding '{quoted(', '.join(framing), 30)}', which is not supported",
             )
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":

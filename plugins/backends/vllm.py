@@ -279,8 +279,9 @@ def _module(options: Mapping[str, Any], python: str) -> list[str]:
 
 
 def check(context: BackendContext) -> str:
-    """Return how vLLM would be started (``BackendSpec.check``). vLLM itself fetches the
-    weights.
+    """Return how vLLM would be started (``BackendSpec.check``); vLLM itself fetches the
+    weights. Raise PluginError if it is not installed, and OptionError for an invalid
+    option.
     """
     command = server_command(context.options, context.entry.id)
     program = next(word for word in command if word not in _SAFE)

@@ -158,9 +158,8 @@ class Driver:
         )
         return (
             f"a subject takes CPUs and GPUs of one node (CPUs {self._cpus:g}, GPUs {self._gpus:g}), but no node of the "
-            f"cluster has so many (at most: {has}). Lower --executor-option num_cpus or num_gpus. If larger nodes are "
-            f"still to join, "
-            "give --processes."
+            f"cluster has so many of both (largest numbers on any node: {has}). Lower --executor-option num_cpus or "
+            "num_gpus. If larger nodes are still to join, give --processes."
         )
 
     async def _check_node(self, node: Mapping[str, Any], found: dict[str, str]) -> None:

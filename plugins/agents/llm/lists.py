@@ -3,7 +3,8 @@ proportional to the line's length.
 
 An item is the name of an action, with an optional count ("x3") and an optional
 explanation, which is ignored. An item that is not an action ends the list, because the
-items after it were planned on the assumption that it would be carried out.
+items after it were planned on the assumption that it would be carried out. In a line
+that must be nothing but a list, it means that there is no list.
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ class Turn(NamedTuple):
 
 
 def until_token(text: str) -> Turn:
-    """Cut a reply at the first token that ends a turn."""
+    """Cut a reply at the first token that ends a turn. What opens the model's own turn
+    is removed from its beginning.
+    """
     start = 0
     while opening := _OPENS_OWN.match(text, start):
         start = opening.end()
