@@ -39,7 +39,7 @@ class ComparingFormat(Format):
 
 
 class Figures:
-    """Figures and tables of several runs together."""
+    """Figures and tables of one run, or of several together."""
 
     name, suffix = "figures", ".md"
     render = staticmethod(figures.render)

@@ -60,8 +60,9 @@ _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line, cut after ``longest`` characters. Runs of whitespace
-    become single spaces, and unprintable characters become �.
+    """Return one printable line, cut to ``longest`` characters. Runs of whitespace
+    become single spaces, unprintable characters become �, and what a CI could take for
+    a command is changed (``inert``).
     """
     line = " ".join(str(text).split())
     if len(line) > longest:
@@ -437,9 +438,7 @@ def reference(cell: CellResult) -> str:
 
 
 def rodent_rate(cell: CellResult) -> ReferenceValue | None:
-    """Return the animals' pass rate, or None if there is no reference, or if it is a
-    measure.
-    """
+    """Return the cell's reference if it is a pass rate, otherwise None."""
     return None if cell.plan.measured is not None else cell.plan.reference
 
 

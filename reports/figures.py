@@ -187,8 +187,8 @@ def paradigms(
     groups: Sequence[drawing.Group], singles: Singles = MappingProxyType({})
 ) -> tuple[Figure, str] | None:
     """Draw the result of every group on every protocol, with 95 % intervals, single
-    subjects as dots, and the animals. Pass rates share a panel. Each judged measure has
-    a panel of its own. Return None without cells.
+    subjects as dots, and the animals. Pass rates share a panel. A protocol whose
+    verdict is about a measure has a panel of its own. Return None without cells.
     """
     by_panel: dict[str, dict[str, CellResult]] = {}
     for group in groups:

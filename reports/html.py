@@ -389,7 +389,9 @@ class ForestRow:
 
 
 def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
-    """Return the ends of the axis of a forest plot, rounded outwards to tenths."""
+    """Return the ends of the axis of a forest plot: the nearest tenths that are at
+    least 0.02 beyond 0, all margins and all bounds.
+    """
     shown = [0.0]
     for cell in cells:
         ends = (
@@ -833,7 +835,9 @@ def _link_names(summary: RunSummary) -> dict[CellKey, str]:
 
 
 def _first_failed(shelf: player.Shelf) -> tuple[int, int] | None:
-    """Return the first failed trial on the page that enters the pass rate."""
+    """Return subject and number of the first failed trial on the page that enters the
+    pass rate, or None.
+    """
     failed = [
         (t["subject"], t["trial"])
         for t in shelf.trials[: shelf.shown]

@@ -33,7 +33,7 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """The result of a model, or the animals' number, on one paradigm. Published models
-    and baselines have only a rate.
+    and best views have only a rate.
     """
 
     rate: float | None
@@ -76,7 +76,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row: a model, the rodent, a published model or a baseline."""
+    """One row: a model, the rodent, a published model, or (of the kind ``baseline``)
+    a model in its best view on each protocol.
+    """
 
     name: str
     where: str
@@ -140,7 +142,7 @@ class Matrix:
 
     @property
     def has_cost(self) -> bool:
-        """Whether the cost of any model is known."""
+        """Whether any model has a cost to show."""
         return any(row.cost for row in self.rows)
 
     @property
@@ -153,7 +155,7 @@ class Matrix:
 
     @property
     def is_several(self) -> bool:
-        """Whether the run has more than one model (or view) to compare."""
+        """Whether the run has more than one model (or view, or variant) to compare."""
         return sum(row.kind == "model" for row in self.rows) > 1
 
     def lines(self) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The verdict table for a terminal, 80 to 120 columns wide."""
+"""The report for a terminal, 80 to 120 columns wide."""
 
 from __future__ import annotations
 

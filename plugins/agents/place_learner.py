@@ -311,15 +311,16 @@ class Moment:
 
     @property
     def brief(self) -> bool:
-        """Whether all such moments were equally short, so that the subject cannot get
-        anywhere in them.
+        """Whether there were several such moments, all equally short, so that the
+        subject cannot get anywhere in them.
         """
         return self.count > 1 and self.shortest == self.longest <= SHORT
 
     @property
     def regular(self) -> bool:
-        """Whether all such moments have the same duration, so that the subject's
-        actions cannot end them.
+        """Whether all such moments had the same duration, so that the subject's actions
+        cannot have ended them. Some moments must have shown this (``NO_ACCIDENT``), one
+        of them by an end without an attempt to go forward, and none may be short.
         """
         return (
             self.unprompted
@@ -554,8 +555,8 @@ class PlaceLearner:
         return SUCCESS + (1 - SUCCESS) * size if reward > 0 else size
 
     def _nothing_happened(self, before: Situation, after: Situation, at: int) -> None:
-        """Record that entering a place had no consequences, or, if the subject did not
-        move, that the cell is solid.
+        """Record that entering a place had no consequences or, if the subject did not
+        move, that the cell cannot be entered.
         """
         choice = self._choice(at)
         if choice.been != REWARDED:

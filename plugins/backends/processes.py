@@ -1,5 +1,5 @@
 """Starts programs and servers for backends. They end with this process, however it
-ends, and leave no process behind.
+ends.
 
 A small supervisor, in a session of its own, stands between this process and the
 program. When it is told to, or when this process is gone (even by ``kill -9``), the

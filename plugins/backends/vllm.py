@@ -191,9 +191,9 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, and return it when it is healthy.
 
-    Raise OptionError for an invalid option. Raise PluginError if vLLM is not installed
-    or the server does not become healthy. The last error quotes the end of the server's
-    log.
+    Raise OptionError for an invalid option or model id. Raise PluginError if vLLM is
+    not installed or the server does not become healthy. The last error quotes the end
+    of the server's log.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
@@ -223,7 +223,8 @@ def check_model(model: str) -> None:
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
     """Return the command that starts the server: from the option ``command`` or
-    ``python``, or for the installed vLLM. Raise PluginError if there is none of these.
+    ``python``, or for the installed vLLM. Raise PluginError if there is none of these,
+    and OptionError for an invalid option.
     """
     if command := words(options, "command"):
         return [*command, model]

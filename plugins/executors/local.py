@@ -36,7 +36,7 @@ class LocalExecutor:
 
 
 class WorkerProcess:
-    """A worker process. It is started for its first job, and, if it has died, again for
+    """A worker process. It is started for its first job and, if it has ended, again for
     the next job.
     """
 
