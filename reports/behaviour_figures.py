@@ -384,8 +384,10 @@ def _frame(walked: Sequence[Lived], *, single: bool) -> str:
         if one.ground is not None and one.ground.centre is not None
     ]
     if turned:
-        names = ", ".join(dict.fromkeys(turned))
-        said += f". {names}: trials are turned back, so that the landmarks are where they are in the room"
+        said += (
+            f". {', '.join(dict.fromkeys(turned))}: trials are turned back, so that the landmarks are where they are in "
+            "the room"
+        )
         said += (
             ""
             if single

@@ -164,7 +164,7 @@ HOW_TO_READ_ABILITY = (
     "Ability: (rate − without) / (ideal − without). 0 is the most that a subject without the ability can have, as proved "
     "by the protocol's audit; 1 is an ideal learner."
 )
-#: Notes on cells without an animal reference.
+#: Notes on cells that are compared with chance.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an action, or trials "
@@ -402,7 +402,7 @@ def _gap(plan: CellPlan, gap: float) -> str:
     return number(gap * (high - low))
 
 
-#: Headings of the rows of ``by_answer``.
+#: Headings of the table of ``by_answer``.
 BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
 #: Note on the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
@@ -682,7 +682,7 @@ def origin(cell: CellResult) -> str:
     return animals.kind if animals.kind == "analogy" else ""
 
 
-#: Remark on a reference that was not measured in animals.
+#: Remark on a reference for which no animal was observed.
 INVENTED = "rodent invented"
 
 

@@ -25,8 +25,8 @@ WORTHWHILE = 0.1
 #: Factor by which the worth of a step is multiplied each time that the step is not
 #: rewarded, unless it was rewarded before in the same trial.
 FADING = 0.7
-#: Maximum number of context-dependent memories. When it is exceeded, all of them are
-#: forgotten.
+#: Maximum number of context-dependent memories. When there would be more, all of them
+#: are forgotten.
 MOST_RECOLLECTIONS = 100_000
 
 

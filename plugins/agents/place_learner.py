@@ -599,7 +599,8 @@ class PlaceLearner:
         self._rested = False
         #: Whether frozen steps have passed in this moment.
         self._held = False
-        #: Cells, and poses facing them, that FORWARD could not enter.
+        #: ``_solid``: the cells that FORWARD could not enter, except diagonally.
+        #: ``_barred``: the poses from which FORWARD failed.
         self._solid: set[int] = set()
         self._barred: set[int] = set()
         self._plan: list[int] = []

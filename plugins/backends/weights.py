@@ -32,7 +32,7 @@ from cheesebench import (
 )
 from cheesebench.plugins.backends.processes import typed
 
-#: Options that say where a file is, with their meanings.
+#: Options that say where a file is and what it must hold, with their meanings.
 OPTIONS: Mapping[str, str] = {
     "packages": "installed packages that hold the file, whole or in parts, separated by commas (without packages and hub, the "
     "model id is the file's path)",
