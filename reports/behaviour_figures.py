@@ -67,8 +67,8 @@ class Lived:
     @property
     def panels(self) -> Mapping[str, int]:
         """Session of each map, by title: the first and the last session in which a
-        trial can succeed (if there is none, of all sessions), and the last session of
-        all, even if no trial can succeed in it.
+        trial can succeed (or of all, if none can), and the last session of all, even if
+        no trial can succeed in it.
         """
         plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
         trained = [one for one in sessions if one not in plan.idle] or sessions
@@ -235,7 +235,9 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 
 
 def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw each judged measure by session, with the animals' curve."""
+    """Draw each judged measure by session, with the animals' curve. Up to 30 subjects
+    of each cell are thin lines under its mean.
+    """
     own = [
         (one, measured.name)
         for one in all_lived

@@ -261,8 +261,8 @@ def has_ability(cells: Iterable[CellResult]) -> bool:
 
 
 def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
-    """Return a sentence on a model's mean ability: the mean, the animals' mean, the
-    mean of the bars, and the protocols that are left out or count once. A second
+    """Return a sentence on a model's mean ability, with the animals' mean, the mean
+    from which PASS begins, and the protocols that are left out or count once. A second
     sentence may count the PASSes (``_passes_by_origin``).
 
     Return "" if there is no mean. ``own`` are the model's cells.

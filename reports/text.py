@@ -123,8 +123,8 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _undecided(own: Sequence[CellResult]) -> list[str]:
-    """Return why cells are an ERROR, make a claim but are undecided, or have no trial.
-    A reason that several cells share is given once.
+    """Return the reasons of cells with an ERROR, with an undecided claim, or without a
+    trial. A reason that several cells share is given once.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for cell in own:

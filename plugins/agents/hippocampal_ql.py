@@ -146,6 +146,9 @@ REPLAY, MOST_STATES = 1000, 20_000
 class HippocampalQL:
     """An agent that takes the cheapest known path to a remembered reward, or else the
     shortest one to an untried action. If there is neither, it acts by value.
+
+    An untried action nearby comes first if the next step of the path to reward is dear
+    (``DEAR``). A share ``EPSILON`` of the actions is random.
     """
 
     def __init__(self, context: AgentContext) -> None:

@@ -318,9 +318,9 @@ class Moment:
 
     @property
     def regular(self) -> bool:
-        """Whether all such moments had the same duration, so that the subject's actions
-        cannot have ended them. Some moments must have shown this (``NO_ACCIDENT``), one
-        of them by an end without an attempt to go forward, and none may be short.
+        """Whether there were at least ``NO_ACCIDENT`` such moments, all equally long
+        and none short, and one ended without an attempt to go forward. The subject's
+        actions then cannot have ended them.
         """
         return (
             self.unprompted
@@ -571,8 +571,9 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial. If the subject was moved and held in the last moment,
-        and its end brought no reward, the place there counts as worth visiting.
+        """Learn from the trial. If the subject was moved at the beginning of the last
+        moment, and held in it, and the last step had no reward, the place where the
+        trial ended counts as worth visiting.
         """
         self._trial.learn(self._worth)
         if self._carried and self._held and not reward:

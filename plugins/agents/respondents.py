@@ -11,8 +11,9 @@ from cheesebench import Puzzle, RespondentSpec
 
 
 def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with a simple path from the start, drawn uniformly. If the question asks
-    for a number, answer with one from 1 to the number of nodes.
+    """Answer with one of the paths that define chance (``Puzzle.walks``), drawn
+    uniformly. If the question asks for a number, answer with one from 1 to the number
+    of nodes.
     """
     chance = random.Random(seed)
     if puzzle.number is not None:

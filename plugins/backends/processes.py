@@ -386,8 +386,8 @@ def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
 
 
 def _end(program: subprocess.Popen[str], grace: float) -> None:
-    """End the program's process group, first with SIGTERM and then with SIGKILL. Then
-    kill all processes that have left the group.
+    """End the program's process group, first with SIGTERM and then with SIGKILL. Then,
+    on Linux, kill all processes that have left the group.
     """
     deadline = time.monotonic() + grace
     _signal_group(program.pid, signal.SIGTERM)

@@ -99,7 +99,7 @@ class Weights:
                 pip += " (in a clone)"
             ways.append(pip)
         if self.hub and not _has_hub():
-            ways.append(f"{install_command('local')} (to fetch them from the hub)")
+            ways.append(f"{install_command('local')} (to fetch the file from the hub)")
         return " or ".join(ways)
 
     @property

@@ -11,7 +11,8 @@ are in ``docs/prompts.md``, whose table is also a test. In short:
    A later list counts only if the reply takes the first one back.
 3. Without the label, a reply (or its last paragraph) counts only if it is nothing but a
    list of full names, or if its last sentence announces an action ("I'll STAY.").
-4. Lines of the prompt that a reply repeats are never read.
+4. Lines of the prompt that a reply repeats name no action, unless the reply may answer
+   with them.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
     """Read a reply without its reasoning.
 
     ``most`` limits the number of actions, and ``learnings`` the number of characters of
-    learnings. ``told`` is the text of the prompt, whose lines are not an answer. Only
+    learnings. ``told`` is the text of the prompt, which a reply may merely repeat. Only
     the last ``MAX_READ`` characters of the turn are read.
     """
     text, ran_past_token = until_token(text)
