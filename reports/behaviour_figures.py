@@ -183,7 +183,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
     )
     axes.set_xlabel(
         f"difference from {origin} in points (or % of a measure's range), with its bounds; shaded: margin"
-        + "\n(right of 0 where less is better)"
+        + "\n(right of 0 where less is better, and against chance)"
         * any(words.less_is_better(cell.plan) for *_, cell in judged)
     )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)

@@ -573,8 +573,8 @@ class Numbers:
 
 
 def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
-    """Return the rows of a table of verdicts. In a column, all numbers of one measure
-    have the same number of decimals.
+    """Return the rows of a table of verdicts. In a column, all percentages have the
+    same number of decimals, and so have all numbers of one measure.
     """
     names = list(map(measured_name, cells))
     columns = {

@@ -286,8 +286,8 @@ def _unproved(cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return rows with the same number of decimals in all rates, and in all intervals,
-    because the table is read in both directions.
+    """Return rows with the same number of decimals in all rates, in their intervals,
+    and in the intervals of measures, because the table is read in both directions.
     """
     fields = [field for row in rows for field in row.fields]
     shown = iter(level(field.shown for field in fields))

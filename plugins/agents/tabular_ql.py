@@ -20,7 +20,7 @@ class Transitions:
 
     Distances to the aim come from a search that runs backwards from the aim
     (breadth-first if all costs are 1). A new transition only updates the states that it
-    brings nearer, unless it replaces a transition on a shortest path. The next step of
+    brings nearer, unless it replaces a transition on a cheapest path. The next step of
     a path is one look-up.
     """
 
@@ -73,7 +73,7 @@ class Transitions:
         self._search()
 
     def step_towards_aim(self, state: int) -> int | None:
-        """Return the first action of a shortest known path to the aim, or None if no
+        """Return the first action of a cheapest known path to the aim, or None if no
         path is known.
         """
         return self._choice[state]

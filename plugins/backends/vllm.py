@@ -298,7 +298,7 @@ VLLM = BackendSpec(
     check=check,
     options={
         **MEANINGS,
-        "python": "the Python with vLLM, if not this one",
+        "python": "path of the Python that has vLLM, if it is not this one",
         "command": "command that starts the server, instead of 'vllm serve'; the model and the flags follow",
         "api_key_env": f"name of the environment variable with a running server's key (default: {KEY})",
         "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
