@@ -358,7 +358,14 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     scenes = [
         gallery.scene((), (), text) for text in _longest_texts(paradigm.specification)
     ]
-    characters = frozenset(view.characters) | gallery.characters(paradigm.specification)
+    assigned = [
+        (one.variable, one.value)
+        for effects in paradigm.program.all_effects()
+        for one in effects.assignments
+    ]
+    characters = frozenset(view.characters) | gallery.characters(
+        paradigm.specification, assigned
+    )
     return TextSpace(
         min_length=0,
         max_length=max(1, *(view.max_length(scene) for scene in scenes)),

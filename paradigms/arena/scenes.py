@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import string
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -36,6 +36,8 @@ Shown = tuple[tuple[str, str], ...]
 #: First character of a landmark's name in ``Shown``. A landmark shown as a blank is not
 #: drawn.
 LANDMARK = "@"
+#: The variables that effects assign to, each with an assigned expression.
+Assigned = Sequence[tuple[str, expressions.Expression]]
 #: Everything on which a picture depends, except the pose.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
@@ -118,7 +120,9 @@ class Gallery:
             self.geometry.heading(pose),
         )
 
-    def characters(self, specification: Specification) -> frozenset[str]:
+    def characters(
+        self, specification: Specification, assigned: Assigned
+    ) -> frozenset[str]:
         """Return every character that may be visible: in the map, in shown glyphs, and
         in texts.
         """
@@ -136,6 +140,8 @@ class Gallery:
         for name, value in values_held(specification):
             if name in variables:
                 glyphs.add(expressions.as_text(value))
+        if not variables.isdisjoint(name for name, _ in assigned):
+            glyphs.update(_assignable(specification, assigned))
         return frozenset().union(*glyphs)
 
     def scene(
@@ -174,6 +180,20 @@ class Gallery:
             ),
             text,
         )
+
+
+def _assignable(specification: Specification, assigned: Assigned) -> Iterator[str]:
+    """Yield the glyphs that effects may assign. They may name a glyph, compute a digit,
+    or copy any value.
+    """
+    arena = specification.arena
+    texts = [*string.digits, *arena.zones, *arena.solids]
+    texts += [expressions.as_text(value) for _, value in values_held(specification)]
+    nodes = chain.from_iterable(expressions.walk(value) for _, value in assigned)
+    texts += [
+        str(node.value) for node in nodes if isinstance(node, expressions.Constant)
+    ]
+    yield from (text for text in texts if len(text) == 1)
 
 
 def values_held(

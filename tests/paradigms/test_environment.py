@@ -377,6 +377,41 @@ def test_the_subject_is_a_number_and_another_one_begins_a_life() -> None:
         environment.subject = -1
 
 
+SIGNS = """\
+version: 1
+paradigm: signs
+arena: {map: "#zy#", legend: {z: left, y: right}}
+vars: {sign: FIRST, other: b}
+start: {at: left, face: E}
+trial:
+  limit: 5
+  start: one
+  states:
+    one:
+      show: {left: sign}
+      rules: [{enter: right, set: {sign: VALUE, other: c}, end: correct}]
+schedule: {main: {trials: 1}}
+success: last == correct
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "value", "shown"),
+    [("a", "q", "q"), ("a", "other", "b"), ("1", "steps + 1", "2")],
+)
+def test_a_glyph_that_a_rule_assigns_is_in_the_observation_space(
+    tmp_path: Path, first: str, value: str, shown: str
+) -> None:
+    path = tmp_path / "signs.protocol.yaml"
+    text = SIGNS.replace("FIRST", first).replace("VALUE", value)
+    path.write_text(text, encoding="utf-8")
+    environment: Any = gymnasium.make("cheesebench/Protocol-v1", protocol=path)
+    environment.reset(seed=1)
+    observation = environment.step(0)[0]
+    assert observation[1] == shown
+    assert environment.observation_space.contains(observation)
+
+
 def test_a_class_of_ones_own_is_not_taken_for_the_paradigm() -> None:
     own: Any = type(
         "Mine", (type(gymnasium.make("cheesebench/TMaze-v1").unwrapped),), {}

@@ -213,7 +213,9 @@ class Order:
 
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Return the ceiling under a lesion. A stored result is used if there is one."""
+    """Return the ceiling under a lesion. A stored result is used if there is one. A new
+    result is stored.
+    """
     place = _place(order)
     about = paradigm.specification.judged
     asked = about if about is not None and about.better is not None else None

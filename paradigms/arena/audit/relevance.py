@@ -732,8 +732,8 @@ class Flow:
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
         """Return the latest state at whose entry a draw can be made, because nothing
-        reads it before. Return None if there is no such state, or if the rows of the
-        draw depend on each other.
+        reads it before. Return None if there is no such state, or if the draw cannot be
+        postponed: only independent draws of a trial can.
         """
         specification, columns = self._specification, {*draw.columns}
         if (
