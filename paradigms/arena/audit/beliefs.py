@@ -13,7 +13,7 @@ import gc
 import itertools
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -481,7 +481,7 @@ class Nodes:
             return twin, twin.step(action)
 
         ways = (
-            self._script.all_of(step)
+            all_of(self._script, step)
             if life.can_branch(action)
             else [(1.0, (life, life.step(action)))]
         )
@@ -546,12 +546,23 @@ class Nodes:
 
 
 K = TypeVar("K")
+T = TypeVar("T")
 #: Maximum number of hypotheses in a belief. The least likely ones beyond it are
 #: dropped.
 MOST = 20_000
 #: Maximum numbers of nodes, of lives in nodes and of beginnings of trials in memory.
 #: When one of them is exceeded, all nodes, lives and beginnings are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
+#: Maximum number of ways that chance has in a trial. Each of them is a hypothesis, so
+#: more of them would take hours, and nothing could be proved.
+MOST_WAYS = 100_000
+
+
+class TooManyError(Exception):
+    """The search met more beliefs than its effort allows, or a protocol to which the
+    bound does not apply.
+    """
+
 
 Grain = tuple[Node, int]
 """A node, and the number of a distribution of pasts."""
@@ -668,6 +679,22 @@ class World:
         )
         return self._percepts.setdefault(percept, len(self._percepts))
 
+    def ways(self) -> tuple[int, ...]:
+        """Return the number of alternatives of each choice of chance in the first
+        trial: of draws, and of the heading at its beginning.
+        """
+        life = Hypothesis(
+            self.program, self.view, self.script, self.relevance, self._subject
+        )
+        next(self.script.all_of(life.begin_trial))
+        ways = _alternatives(self.script) + life.drawn_later()
+        return tuple([number for number in ways if number > 1])
+
+    def limit_ways(self) -> None:
+        """Raise ``TooManyError`` if chance has too many ways in a trial."""
+        if math.prod(ways := self.ways()) > MOST_WAYS:
+            raise TooManyError(too_many(ways))
+
     # -- trials
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
@@ -781,7 +808,7 @@ class World:
         found: dict[
             Hashable, tuple[float, int, Node, History, tuple[RuntimeValue, ...]]
         ] = {}
-        for chance, (twin, observation) in self.script.all_of(begin):
+        for chance, (twin, observation) in all_of(self.script, begin):
             assert observation is not None
             percept = self.percept(observation, 0.0, False, twin.waiting)
             history, limit, held = twin.history, twin.limit, twin.held()
@@ -849,6 +876,29 @@ class World:
         if number == len(self.histories):
             self.histories.append(history)
         return number
+
+
+def all_of(script: Script, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
+    """Like ``Script.all_of``. Raise ``TooManyError`` if there are too many choices."""
+    for number, found in enumerate(script.all_of(do)):
+        if not number and math.prod(ways := _alternatives(script)) > MOST_WAYS:
+            raise TooManyError(too_many(ways))
+        yield found
+
+
+def _alternatives(script: Script) -> tuple[int, ...]:
+    numbers = [sum(p > 0 for p in chances) for _, chances in script.taken]
+    return tuple([number for number in numbers if number > 1])
+
+
+def too_many(ways: Sequence[int]) -> str:
+    """Return why nothing is searched if chance has so many ways in a trial."""
+    numbers = " x ".join(map(str, ways))
+    return (
+        f"chance has {numbers} = {math.prod(ways):,} ways in a trial (draws and headings), and more than"
+        f" {MOST_WAYS:,} are not searched, so no effort can prove the limit: draw fewer rows (a rotation of six has 6, a"
+        " `permute` 720), or write an edition with fewer places"
+    )
 
 
 def cloud_of(belief: Belief) -> Cloud:

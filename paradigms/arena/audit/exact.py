@@ -296,7 +296,7 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         ways += [(_told_all, unhurried), (_informed, adversary), (_told_all, adversary)]
     bounds = []
     for bound, one in dict.fromkeys(ways):
-        with suppress(walks.TooManyError, RecursionError):
+        with suppress(beliefs.TooManyError, RecursionError):
             value = bound(one, effort)
             if one.world.is_partial:
                 continue
@@ -337,7 +337,7 @@ def _informed(adversary: Adversary, effort: float) -> float:
     known: dict[Hashable, tuple[float, list[dict[int, float]]]] = {}
     most, rests = 0.0, [world.prior()]
     if world.relevance.kept:
-        raise walks.TooManyError
+        raise beliefs.TooManyError
     for _ in range(specification.planned_trials):
         further: dict[Hashable, beliefs.Rest] = {}
         for rest in rests:
@@ -374,7 +374,7 @@ def _informed(adversary: Adversary, effort: float) -> float:
                     frozenset((one, round(weight, 9)) for one, weight in later.items())
                 ] = later
             if max(len(known), len(further)) > KNOWN or most > CERTAIN:
-                raise walks.TooManyError
+                raise beliefs.TooManyError
         rests = list(further.values())
     return most
 
@@ -385,7 +385,7 @@ def from_anywhere(adversary: Adversary, effort: float) -> float:
     the past (see ``_hangs_on_the_past``), or the effort is too small.
     """
     if adversary.world.relevance.way:
-        raise walks.TooManyError
+        raise beliefs.TooManyError
     return _relaxed(adversary, Stages(adversary.world, effort).value, effort)
 
 
@@ -400,7 +400,7 @@ def _relaxed(
     adversary: Adversary, value: Callable[[beliefs.Parts], float], effort: float
 ) -> float:
     if _hangs_on_the_past(adversary.world):
-        raise walks.TooManyError
+        raise beliefs.TooManyError
     if _forgets(adversary.world):
         return max(map(value, _beginnings(adversary, effort)))
     means, values = [], dict[int, float]()
@@ -531,7 +531,7 @@ def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
         parts = _entered(adversary, root)
         known.setdefault(_signature(parts), parts)
         if len(known) > BEGINNINGS or adversary.world.spent > most:
-            raise walks.TooManyError
+            raise beliefs.TooManyError
     return list(known.values())
 
 
@@ -551,7 +551,7 @@ def _told(
         for number, weight in rest.items():
             if number not in keys:
                 if adversary.world.spent > most:
-                    raise walks.TooManyError
+                    raise beliefs.TooManyError
                 parts = begun(adversary.world.begin({number: 1.0}))
                 key = keys[number] = _signature(parts)
                 if key not in known:
@@ -627,7 +627,7 @@ class Beliefs:
                 rest * (before - self._left) > HOPEFUL * self._left
                 and len(self._options) - room
             ):
-                raise walks.TooManyError
+                raise beliefs.TooManyError
         self._iterate()
         values = []
         for root in roots:
@@ -656,7 +656,7 @@ class Beliefs:
                 or self._left < 0
                 or self._nodes.lives > self._most_lives
             ):
-                raise walks.TooManyError
+                raise beliefs.TooManyError
             option = self._options[self._pending.popleft()]
             cloud, whole = option.cloud, sum(option.cloud.values())
             waiting = next(iter(cloud)).waiting
@@ -691,7 +691,7 @@ class Beliefs:
                 lasting,
             )
             if len(self.told) > KNOWN:
-                raise walks.TooManyError
+                raise beliefs.TooManyError
 
     def _iterate(self) -> None:
         """Set the value of every belief to the best chance of success. This is value
@@ -818,7 +818,7 @@ class Stages:
         """
         self._left -= len(cloud)
         if self._left < 0:
-            raise walks.TooManyError
+            raise beliefs.TooManyError
         parts, gain = self._nodes.step(cloud, STAY, 0), 0.0
         for percept, part in parts.items():
             if percept < 0:
@@ -874,7 +874,7 @@ class Stages:
         stages, numbers, pending = [Stage(cloud)], {key: 0}, deque([0])
         while pending:
             if self._left < 0 or len(stages) > self._room:
-                raise walks.TooManyError
+                raise beliefs.TooManyError
             stage = stages[pending.popleft()]
             stage.gains, stage.leads, stage.is_pending = [], [], False
             for entry in self._entries(stage.cloud):

@@ -367,6 +367,14 @@ class Hypothesis(ArenaSubject):
                     self.values.update(zip(draw.columns, row, strict=True))
                     self._script.is_mute = False
 
+    def drawn_later(self) -> tuple[int, ...]:
+        """Return the number of rows of each draw that is made later in this trial."""
+        late = self._relevance.late[self.block].values()
+        names = {name for names in late for name in names}
+        return tuple(
+            [len(rows.rows) for draw, rows in self._open if draw.name in names]
+        )
+
     def _fire(self, rule: Rule) -> float:
         self._fired += 1
         return self._apply(rule.effects, "place")

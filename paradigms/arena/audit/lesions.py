@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
 from cheesebench.paradigms.arena import scenes
 from cheesebench.paradigms.arena.audit import (
     aims,
+    beliefs,
     exact,
     forgetting,
     kept,
@@ -75,6 +77,8 @@ class Ceiling:
     """The smallest share of subjects that were followed up to the point where they
     forget. It is below 1 if following all would have taken too much effort.
     """
+    stopped: str = ""
+    """Why the search was given up, or an empty string if it was not."""
 
     @property
     def found(self) -> runs.Rate:
@@ -228,6 +232,7 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
         proven=measured.proven,
         how=measured.how,
         followed=measured.followed,
+        stopped=measured.stopped,
     )
     return measured
 
@@ -280,6 +285,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     gc.disable()
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
+        adversary.world.limit_ways()
         proven = (
             None
             if order.at_most is None
@@ -312,6 +318,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             if (other := _after(errand, adversary, so_far, seeds, planned)) is not None:
                 so_far = other
                 break
+    except beliefs.TooManyError as error:
+        so_far = replace(so_far, lives=(), stopped=str(error))
     finally:
         gc.enable()
     return so_far
@@ -378,7 +386,8 @@ def _searched(
         search,
         orders,
         settings.progress,
-        lambda one: f"{one.lesion}: found {one.found}",
+        lambda one: f"lesion {one.lesion}",
+        lambda one: "given up" if one.stopped else f"found {one.found}",
     )
 
 
@@ -502,6 +511,11 @@ BY_CHOICE = (
     " may tell it about the next, so no effort can prove the limit: draw everything anew"
     " in each trial (`per: trial`), or judge what every trial has (the first choice, say)"
 )
+#: The reason of a search that was given up for the same reason as that of the intact
+#: subject.
+AS_INTACT = (
+    "no effort can prove the limit, for the reason in the row of the intact subject"
+)
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -516,12 +530,16 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
     known = sum(place.is_file() for one in orders if (place := _place(one)) is not None)
     if known == len(orders):
         return f"all {known} lesions were searched in earlier audits"
+    ways = beliefs.World(paradigm, INTACT).ways()
+    if math.prod(ways) > beliefs.MOST_WAYS:
+        return f"the lesions will stay undecided: {beliefs.too_many(ways)}"
     more = (
         f"; the results of the other {known} are kept from earlier audits"
         if known
         else ""
     )
-    return f"lesions to search: {len(orders) - known} (seconds to several minutes each){more}"
+    begun = f"; chance has {math.prod(ways):,} ways in a trial" if ways else ""
+    return f"lesions to search: {len(orders) - known} (seconds to several minutes each){begun}{more}"
 
 
 def audit_lesions(
@@ -546,6 +564,13 @@ def audit_lesions(
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)
     intact = next(one for one in found if one.lesion == INTACT)
+    if intact.stopped:  # The reason is told once.
+        found = [
+            replace(one, stopped=AS_INTACT)
+            if one.stopped == intact.stopped and one is not intact
+            else one
+            for one in found
+        ]
     void = _why_void(paradigm.specification, intact)
     spared = construct.spared_by if construct else ()
     for ceiling in found:
@@ -559,6 +584,8 @@ def audit_lesions(
 
 def _why_void(specification: Specification, intact: Ceiling) -> str:
     """Return why no ``ok`` of a lesion counts, or ""."""
+    if intact.stopped:
+        return ": nothing can be compared"
     if specification.judges_part_of_a_block:
         return (
             ": the estimand counts only the last trials of a block, and these rates are over all of them;"
@@ -577,7 +604,7 @@ def _why_not(
     runner: runs.Runner,
 ) -> str:
     """Return why a verdict is not ``ok``, if the audit knows it, or ""."""
-    if verdict == "undecided":
+    if verdict == "undecided" and not ceiling.stopped:
         return _why_unproved(runner.paradigm, ceiling.lesion)
     if verdict == "FAIL" and ceiling.found.value > limits.get(ceiling.lesion, 1.0):
         return _got_round(ceiling, limits[ceiling.lesion], settings, runner)
@@ -703,6 +730,14 @@ def _finding(
     ceiling: Ceiling, at_most: float | None, is_spared: bool, void: str
 ) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
+    if ceiling.stopped:
+        is_asked = lesion == INTACT or at_most is not None or is_spared
+        return AuditFinding(
+            f"lesion: {lesion}",
+            "undecided" if is_asked else "note",
+            f"not searched: {ceiling.stopped}",
+            {"found": found.numbers(), "proven": None, "at_most": at_most},
+        )
     text = (
         f"found {found} in {found.trials} trials{ceiling.how}{_bound(ceiling, at_most)}"
     )
@@ -776,6 +811,8 @@ def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
     """Return the ceiling of a subject that has no lesion, and knows the rules but not
     the draws.
     """
+    if settings.progress:
+        settings.progress("searching how a subject without a lesion may succeed")
     return search(paradigm, _of_the_intact(settings, min(TRIALS, settings.trials)))
 
 
@@ -868,6 +905,10 @@ def audit_decidable(
     if any(one.verdict != "ok" for one in solvable):
         return
     ceiling = intact()
+    if ceiling.stopped:
+        text = f"not searched: {ceiling.stopped}"
+        yield AuditFinding("decidable", "undecided", text, {})
+        return
     at_last = ceiling.at_last
     if not at_last.trials:
         return

@@ -394,21 +394,25 @@ class Runner:
         do: Callable[[ArenaParadigm, X], Y],
         orders: Sequence[X],
         progress: Callable[[str], None] | None,
+        names: Callable[[X], str],
         says: Callable[[Y], str],
     ) -> list[Y]:
         """Apply ``do`` to the paradigm and each order, and return the results in the
-        same order. What ``says`` returns for a result is reported as progress.
+        same order. The progress says what is being done (``names``) and what came out
+        (``says``).
         """
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
         else:
             with started_apart():
                 done = self._pool.map(_do_here, [do] * len(orders), orders)
-        results = []
-        for number, result in enumerate(done, 1):
-            results.append(result)
+        results, before = list[Y](), ""
+        for number, order in enumerate(orders, 1):
+            name = names(order)
             if progress:
-                progress(f"{number} of {len(orders)}: {says(result)}")
+                progress(f"{before}searching {number} of {len(orders)}, {name}")
+            results.append(next(done))
+            before = f"{name}: {says(results[-1])}; "
         return results
 
     def run(

@@ -1075,6 +1075,14 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
 
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
+    def is_covered(pair: tuple[str, str], glyphs: tuple[tuple[str, str], ...]) -> bool:
+        """Return whether others are drawn over all of a glyph that could be seen."""
+        others = tuple(one for one in glyphs if one != pair)
+        none = gallery.scene((), (), ())
+        return gallery.scene((), (pair,), ()) != none and gallery.scene(
+            (), others, ()
+        ) == gallery.scene((), glyphs, ())
+
     #: Each landmark is searched for from every pose of any look, because in some states
     #: the subject is held facing away from it.
     marks: dict[tuple[str, str], set[int]] = {}
@@ -1099,6 +1107,8 @@ def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
                 # show a blank.
                 without = (*without, (pair[0], VOID))
             around = sorted(marks.get(pair, poses))
+            if pair[1] == FLOOR and is_covered(pair, glyphs):
+                continue  # Plain floor says that nothing is there.
             yield Cue(
                 f"'{pair[1]}' on {name} at '{state}'",
                 whole,

@@ -21,12 +21,6 @@ WALKED = 1_600_000
 EQUAL = 1e-10
 
 
-class TooManyError(Exception):
-    """The search met more beliefs than its effort allows, or a protocol to which the
-    bound does not apply.
-    """
-
-
 def without_deadlines(specification: Specification) -> Specification:
     """Return the protocol without the clocks that only end a trial in failure."""
     states = {}
@@ -87,7 +81,7 @@ class Walks:
         bound does not apply, or the effort is too small.
         """
         if self._is_unfit:
-            raise TooManyError
+            raise beliefs.TooManyError
         whole, total = sum(sum(part.values()) for part in parts.values()), 0.0
         for part in parts.values():
             for group in self._alike(beliefs.cloud_of(part)):
@@ -137,7 +131,7 @@ class Walks:
             return self._waited(cloud)
         key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
-            raise TooManyError  # A cycle of ways, or a state to which no bound applies.
+            raise beliefs.TooManyError  # A cycle of ways, or a state to which no bound applies.
         if key not in self._values:
             self._open.add(key)
             self._values[key] = (
@@ -151,7 +145,7 @@ class Walks:
         while len(groups) == 1 and next(iter(groups[0])).waiting:
             self._nodes.work += len(groups[0])
             if self._nodes.work > self._most:
-                raise TooManyError
+                raise beliefs.TooManyError
             parts = self._nodes.step(groups[0], STAY, 0)
             ended += self._ended(parts)
             further = (
@@ -178,7 +172,7 @@ class Walks:
                 break
             self._nodes.work += len(cloud)
             if self._nodes.work > self._most:
-                raise TooManyError
+                raise beliefs.TooManyError
             there = beliefs.Cloud()
             for node, weight in cloud.items():
                 if steps < due[node]:

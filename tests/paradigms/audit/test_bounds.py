@@ -14,9 +14,10 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Lived
+from cheesebench.paradigms.arena.audit.beliefs import TooManyError
 from cheesebench.paradigms.arena.audit.exact import by_walks, from_anywhere, upper_bound
 from cheesebench.paradigms.arena.audit.lesions import Ceiling, shared
-from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadlines
+from cheesebench.paradigms.arena.audit.walks import without_deadlines
 from cheesebench.protocol import load_protocol, with_arena
 from tests.arenas import TWO_ARMS, examine_text
 

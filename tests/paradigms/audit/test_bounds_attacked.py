@@ -12,6 +12,7 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.beliefs import TooManyError
 from cheesebench.paradigms.arena.audit.exact import (
     _forgets,
     _hangs_on_the_past,
@@ -23,7 +24,7 @@ from cheesebench.paradigms.arena.audit.exact import (
     upper_bound,
 )
 from cheesebench.paradigms.arena.audit.lesions import Ceiling
-from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadlines
+from cheesebench.paradigms.arena.audit.walks import without_deadlines
 from tests.arenas import examine_text
 from tests.paradigms.audit.random_protocols import GATES, PLUS, random_protocol
 

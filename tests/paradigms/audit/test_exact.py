@@ -9,6 +9,7 @@ import pytest
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import Adversary
+from cheesebench.paradigms.arena.audit.beliefs import TooManyError
 from cheesebench.paradigms.arena.audit.exact import (
     _informed,
     _of_one_trial,
@@ -18,7 +19,6 @@ from cheesebench.paradigms.arena.audit.exact import (
     is_chosen,
     upper_bound,
 )
-from cheesebench.paradigms.arena.audit.walks import TooManyError
 from tests.paradigms.audit.test_adversary import SMALL
 
 Plant = Callable[..., ArenaParadigm]

@@ -85,3 +85,50 @@ def test_seeds_are_far_apart_but_the_first() -> None:
     assert seeds[0] == 0
     assert min(abs(a - b) for a in seeds for b in seeds if a != b) > 10**6
     assert max(seeds) < 2**40
+
+
+#: Two orders of six things in each trial, of which the first is seen.
+TOO_MANY = (
+    (
+        "start: {at",
+        "  one: {per: trial, order: random, permute: [A, B, C, D, E, F], into: [a, b, c, d, e, f]}\n"
+        "  two: {per: trial, order: random, permute: [A, B, C, D, E, F], into: [u, v, w, x, y, z]}\n"
+        "start: {at",
+    ),
+    ("choice:\n", "choice:\n      show: {left: a, right: u}\n"),
+)
+CONSTRUCT = "construct: {name: memory, kind: memory, abolished_by: [{lesion: blind, at_most: 0.5}]}\n"
+
+
+def test_too_many_ways_to_begin_are_undecided_at_once_with_the_reason(
+    plant: Plant,
+) -> None:
+    said: list[str] = []
+    paradigm = plant(*TOO_MANY, ("checks:", f"{CONSTRUCT}checks:"))
+    found = findings(paradigm, "solvable", "lesions", progress=said.append)
+    verdicts = {one.rule: one.verdict for one in found}
+    assert verdicts == {
+        "solvable": "ok",
+        "decidable": "undecided",
+        "construct": "note",
+        "lesion: intact": "undecided",
+        "lesion: blind": "undecided",
+        "lesion: pose-only": "note",
+        "lesion: anhedonia": "note",
+        "lesion: amnesia=trial": "note",
+        "lesion: memoryless": "note",
+    }
+    texts = {one.rule: one.text for one in found}
+    assert "= 8,294,400 ways" in texts["lesion: intact"]
+    assert "no effort can prove" in texts["lesion: blind"]
+    assert said[0].startswith("the lesions will stay undecided: chance has ")
+    assert said[-1].endswith("searching 6 of 6, lesion memoryless")
+
+
+def test_progress_says_what_is_searched(plant: Plant) -> None:
+    said: list[str] = []
+    findings(plant(), "lesions", progress=said.append)
+    assert "chance has 16 ways in a trial" in said[0]
+    assert said[2] == "searching 1 of 6, lesion intact"
+    assert said[3].startswith("lesion intact: found 1.00")
+    assert said[3].endswith("; searching 2 of 6, lesion blind")

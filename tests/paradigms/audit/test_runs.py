@@ -150,13 +150,19 @@ def test_orders_are_carried_out_in_turn_and_told(plant: Plant) -> None:
     with Runner(plant()) as runner:
         tallies = runner.run(orders, said.append)
         lines: list[str] = []
-        told = runner.map(lambda _, number: number * 2, [1, 2, 3], lines.append, str)
+        told = runner.map(
+            lambda _, number: number * 2, [1, 2, 3], lines.append, "job {}".format, str
+        )
     assert said == [1, 2]
     assert [one.name for one in tallies] == [order.name for order in orders]
     # A limit replaces the protocol's.
     assert [one.outcomes["timeout"] for one in tallies] == [7, 8]
     assert told == [2, 4, 6]
-    assert lines == ["1 of 3: 2", "2 of 3: 4", "3 of 3: 6"]
+    assert lines == [
+        "searching 1 of 3, job 1",
+        "job 1: 2; searching 2 of 3, job 2",
+        "job 2: 4; searching 3 of 3, job 3",
+    ]
 
 
 def walked(

@@ -8,9 +8,8 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.beliefs import World
+from cheesebench.paradigms.arena.audit.beliefs import TooManyError, World
 from cheesebench.paradigms.arena.audit.walks import (
-    TooManyError,
     Walks,
     shares,
     without_deadlines,
