@@ -564,13 +564,7 @@ def audit_lesions(
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)
     intact = next(one for one in found if one.lesion == INTACT)
-    if intact.stopped:  # The reason is told once.
-        found = [
-            replace(one, stopped=AS_INTACT)
-            if one.stopped == intact.stopped and one is not intact
-            else one
-            for one in found
-        ]
+    found = _told_once(found, intact)
     void = _why_void(paradigm.specification, intact)
     spared = construct.spared_by if construct else ()
     for ceiling in found:
@@ -580,6 +574,16 @@ def audit_lesions(
         remark = TOLD_LATER if ceiling.lesion in earlier.keys() - named.keys() else ""
         remark += _why_not(finding.verdict, ceiling, at_most, settings, runner)
         yield replace(finding, text=finding.text + remark)
+
+
+def _told_once(found: Sequence[Ceiling], intact: Ceiling) -> list[Ceiling]:
+    """Return the ceilings. The reason why nothing was searched stays in one of them."""
+    return [
+        replace(one, stopped=AS_INTACT)
+        if one.stopped and one.stopped == intact.stopped and one is not intact
+        else one
+        for one in found
+    ]
 
 
 def _why_void(specification: Specification, intact: Ceiling) -> str:
