@@ -236,6 +236,11 @@ class ChatFaultError(CheeseBenchError):
         """Whether, with the kind ``connection``, nothing accepted the connection: the
         server does not run, or not yet.
         """
+        self.answer = ""
+        """The beginning of an answer that is no reply, and that the text does not
+        describe, or "". It is shown apart from the text, because identifiers and times
+        in it differ from call to call.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

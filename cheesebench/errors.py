@@ -237,7 +237,12 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     # A prefix stands for the name that it begins: 'gpt-4' for 'gpt-4-32k', although
     # 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-    close = difflib.get_close_matches(
-        name, longer, n=1, cutoff=0
-    ) or difflib.get_close_matches(name, names, n=1)
-    return close[0] if close else None
+    near = longer or difflib.get_close_matches(name, names, n=len(names) or 1)
+    # Of several that are equally close, the first known one: 'ascii_2d' for 'ascii'.
+    matcher = difflib.SequenceMatcher(b=name)
+
+    def closeness(one: str) -> float:
+        matcher.set_seq1(one)
+        return matcher.ratio()
+
+    return max(filter(near.__contains__, names), key=closeness, default=None)

@@ -371,7 +371,7 @@ class ModelRun:
         again = SILENT_AGAIN_SECONDS if self._silence_said else 0.0
         if seconds >= self._silence_said + again:
             self._silence_said = seconds
-            said = f" ({fault})" if fault else ""
+            said = f" ({fault.rstrip('.')})" if fault else ""
             self._tell_at_once(
                 f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}; waiting up to "
                 f"{self.settings.calls.patience.request:g} s for each, or as long as a server reports progress "

@@ -141,6 +141,24 @@ def inert(text: str) -> str:
     return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", text)
 
 
+#: Matches what may differ between two errors with one cause: identifiers, times, and
+#: counts. The group ``same`` is a number that tells causes apart: a server's address,
+#: a status, a place in the code.
+_DIFFERS = re.compile(
+    r"(?P<same>https?://[^\s/]+|\.py:\d+|\b(?:answers|status|code|signal|errno|HTTP)[ :=]*-?\d+)"
+    r"|, tried \d+ times|; there was no reply at all for [\d.]+ minutes"
+    r"|(?<![\w-])[\w-]*\d[\w.:,-]*",
+    re.IGNORECASE,
+)
+
+
+def alike(text: str) -> str:
+    """Return an error's text without what differs from one occurrence to the next, to
+    compare it with others.
+    """
+    return _DIFFERS.sub(lambda found: found["same"] or "", text).rstrip(" .")
+
+
 def quoted(text: str, limit: int = 300) -> str:
     """Return foreign text made fit for display: in one line of at most ``limit``
     characters, without secrets and escape codes.

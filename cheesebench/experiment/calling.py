@@ -677,7 +677,7 @@ class ModelChannel:
             return
         self._hushed_until = now + HUSH
         of = "" if most is None else f" of {most}"
-        self.tell(f"{text}; retry {retry}{of} in {rounded(pause, 0)} s")
+        self.tell(f"{text.rstrip('.')}; retry {retry}{of} in {rounded(pause, 0)} s")
 
 
 def _said_in(reply: ChatReply) -> str:
@@ -1059,7 +1059,7 @@ class Caller:
             self.channel.stop(text)
         else:
             self.channel.lose(text, attempts.silent)
-        return SubjectStoppedError(text)
+        return SubjectStoppedError(advised(text, begins(fault)))
 
 
 def early_record(
@@ -1234,6 +1234,14 @@ def said(fault: ChatFaultError, attempts: int = 1) -> str:
         (remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), ""
     )
     return advised(text, remedy)
+
+
+def begins(fault: ChatFaultError) -> str:
+    """Return a sentence with the beginning of the answer that was no reply, or "".
+    ``RunLog.causes`` leaves it out.
+    """
+    shown = quoted(fault.answer, 120)
+    return f"The answer begins: {shown}" if shown else ""
 
 
 def advised(text: str, remedy: str) -> str:

@@ -569,7 +569,9 @@ _MEND = (
 #: Remedy if a model does not answer, by the kind of fault.
 _TO_REACH: Mapping[str, str] = {
     **dict.fromkeys(("timeout", "overload"), _WAIT),
-    **dict.fromkeys(("connection", "server", "malformed"), _MEND),
+    **dict.fromkeys(("connection", "server"), _MEND),
+    "malformed": "Mend the model or its server (template, stop words, limits), and run this again. If the server's log does not "
+    "contain this call, check the address (--base-url).",
     "authentication": "Check the environment variable with the key of this server.",
     "quota": "Raise the limit of the account, or add credit.",
     "unknown_model": "Check the name: it must be the one that the server gives to the model.",
@@ -585,9 +587,9 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
         remedy = "Name the file of the authority that signed it in SSL_CERT_FILE."
     if not told.endswith(str(fault)):
         remedy = ""  # The text already ends with a remedy for this fault.
-    return UnreachableModelError(
-        calling.advised(f"The model '{name}' does not answer: {said}", remedy)
-    )
+    what = "gives no reply" if fault.kind == "malformed" else "does not answer"
+    text = calling.advised(f"The model '{name}' {what}: {said}", remedy)
+    return UnreachableModelError(f"{text}\n\n{calling.begins(fault)}".rstrip())
 
 
 async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:

@@ -28,7 +28,7 @@ from cheesebench.records import (
     CellPlan,
     TrialRecord,
 )
-from cheesebench.redaction import quoted, redactor
+from cheesebench.redaction import alike, quoted, redactor
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
@@ -463,6 +463,10 @@ class JournalEntry:
 _REFUSED = "The run cannot be continued:"
 #: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
+#: Matches the end of a journal entry that says how often a call was tried.
+_TRIED = re.compile(r", tried \d+ times[^,]*$")
+#: Matches the sentence of a journal entry that quotes an answer.
+_ANSWER = re.compile(r"\.? The answer begins: .*", re.DOTALL)
 #: Limits on the stops after which trials were run again. ``MOST_REDRAWN``: number of
 #: these stops as a share of a cell's trials. ``MOST_OF_SUBJECT``: number of these stops
 #: of one subject. If either is exceeded, the trials of all stopped subjects count as
@@ -482,6 +486,21 @@ def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialReco
         else one
         for one in life
     ]
+
+
+def _shown(cause: str) -> str:
+    """Return a cause in one line that is not too long for a sentence. The end of a
+    server's long text is left out, but not how often it was tried. Backticks would mark
+    a command there.
+    """
+    text = quoted(cause, 1000).replace("`", "'")
+    tried = _TRIED.search(text)
+    tail = tried[0] if tried else ""
+    return quoted(text.removesuffix(tail), 240) + tail
+
+
+def _without_trial(text: str) -> str:
+    return _STOPPED.sub("", text, count=1).lstrip()
 
 
 class RunLog(recorder.LogWriter):
@@ -940,10 +959,11 @@ class RunLog(recorder.LogWriter):
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
         """Return the reasons why trials of each cell could not be run since the cell
         was last started. The most frequent reason comes first. A reason that stopped
-        several trials is listed once. If the last start was refused, the reasons of the
-        start before it still hold.
+        several trials is listed once, in the words of its first entry, but without the
+        answer that this quotes. If the last start was refused, the reasons of the start
+        before it still hold.
         """
-        #: The notes of each cell, by cause. The cause is the note without the trial.
+        #: The notes of each cell, by what is the same in all notes with one cause.
         found: dict[CellKey, dict[str, list[str]]] = {}
         earlier: dict[CellKey, dict[str, list[str]]] = {}
         where, values = _selection(plan, None)
@@ -960,14 +980,12 @@ class RunLog(recorder.LogWriter):
             else:
                 kept = earlier.get(cell, {}) if _REFUSED in text else {}
                 notes = found.setdefault(cell, dict(kept))
-                cause = _STOPPED.sub("", text, count=1).lstrip()
-                notes.setdefault(cause, []).append(text)
+                text = _ANSWER.sub("", text)
+                notes.setdefault(alike(_without_trial(text)), []).append(text)
         return {
             key: tuple(
-                quoted(texts[0] if len(set(texts)) == 1 else cause)
-                for cause, texts in sorted(
-                    notes.items(), key=lambda note: len(note[1]), reverse=True
-                )
+                _shown(texts[0] if len({*texts}) == 1 else _without_trial(texts[0]))
+                for texts in sorted(notes.values(), key=len, reverse=True)
             )
             for key, notes in found.items()
         }

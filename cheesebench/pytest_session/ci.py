@@ -534,10 +534,28 @@ def add_case(
         own.pytest_sessionstart()
     if xml is None:
         return
-    xml.pytest_runtest_logreport(_failed_case(name, text, when))
+    report = _failed_case(name, text, when)
+    xml.pytest_runtest_logreport(report)
+    _name_error(xml, report)
     if own is not None:
         with contextlib.suppress(OSError):
             own.pytest_sessionfinish()
+
+
+def name_error(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Give an error in the JUnit file its own first paragraph as a message. In pytest's
+    message the setup of a test failed, but in ours something could not be measured.
+    """
+    xml = config.stash.get(xml_key, None)
+    if xml is not None and config.pluginmanager.is_registered(xml):
+        _name_error(xml, report)
+
+
+def _name_error(xml: LogXML, report: pytest.TestReport) -> None:
+    said = printable(str(report.longrepr).strip()).partition("\n\n")[0]
+    for node in xml.node_reporter(report).nodes:
+        if node.tag == "error":
+            node.set("message", said)
 
 
 def add_suite_properties(config: pytest.Config, properties: Properties) -> None:

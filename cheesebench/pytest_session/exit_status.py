@@ -16,10 +16,11 @@ import pytest
 from cheesebench.experiment import unfinished
 from cheesebench.experiment.log import RunLog
 from cheesebench.records import CellPlan
-from cheesebench.statistics import CellResult, Verdict, gate
+from cheesebench.redaction import alike
+from cheesebench.statistics import CellResult, Verdict, gate, wording
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.judgement import judge_set
-from cheesebench.statistics.wording import NEVER_ACTED, plural
+from cheesebench.statistics.wording import plural
 
 
 class Broken(NamedTuple):
@@ -139,20 +140,27 @@ class Findings:
         """Why trials are missing, in brackets. It is empty if no trial is missing, or
         the reason is unknown.
         """
-        known = [
-            _STOPPED.sub("", cause).rstrip(".")
-            for one in self.cells
-            if one.missing and not never_acted(one)
-            for cause in one.causes
-        ]
         unread = filter(never_acted, self.cells)
         # The first words of a reason, up to the number of calls, which differs.
         firsts = [one.reason.partition(" (")[0].rstrip(".") for one in unread]
         calls = [f"{first[:1].lower()}{first[1:]}" for first in firsts]
-        causes = list(dict.fromkeys([*calls, *known]))
+        causes = list(dict.fromkeys([*calls, *self.faults]))
         more = len(causes) - 1
         others = f", and {plural(more, 'other cause')}" if more > 0 else ""
         return f" ({causes[0]}{others})" if causes else ""
+
+    @property
+    def faults(self) -> list[str]:
+        """The causes of missing trials, except in cells whose model never acted. Causes
+        that differ only in identifiers, times or counts are one.
+        """
+        known: dict[str, str] = {}
+        for one in self.cells:
+            if one.missing and not never_acted(one):
+                for cause in one.causes:
+                    text = _STOPPED.sub("", cause).rstrip(".")
+                    known.setdefault(alike(text), text)
+        return list(known.values())
 
     @property
     def forgiven(self) -> list[str]:
@@ -168,13 +176,30 @@ REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 #: Matches the part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
+#: Patterns for the beginnings of causes, with the remedy. The server answered the first
+#: question, so if it gives no reply later, something has changed.
+_TO_MEND = (
+    (
+        re.compile(r"malformed: (?!The answer)|\d+ empty replies in a row"),
+        "Mend what has changed in the model or its server (template, stop words, limits)",
+    ),
+    (
+        re.compile(r"malformed: "),
+        "Find what answers in the server's place (a proxy, a login page), and mend that",
+    ),
+    (
+        re.compile(r"connection: |timeout: "),
+        "See to it that the server runs and can be reached",
+    ),
+    (re.compile(r"quota: "), "Raise the limit of the account, or add credit"),
+)
 
 
 def never_acted(cell: CellResult) -> bool:
     """Return whether the cell could not be measured because no reply named an
     action.
     """
-    return cell.verdict is Verdict.ERROR and cell.reason.startswith(NEVER_ACTED)
+    return cell.verdict is Verdict.ERROR and cell.reason.startswith(wording.NEVER_ACTED)
 
 
 def is_over(log: RunLog, plan: CellPlan) -> bool:
@@ -258,8 +283,15 @@ def _of_failures(found: Findings) -> str:
         lost = [cell for cell in found.cells if cell.verdict is Verdict.ERROR]
         if any(cell.outcomes.get("run anew") for cell in lost):
             return "Start a new run (in CI: push a commit), because stops made this one repeat too many trials."
-        return f"Remove the cause, then continue the run with {_resume(found)}."
+        return f"{_to_mend(found)}, then continue the run with {_resume(found)}."
     return _after_comparing(found, found.compared)
+
+
+def _to_mend(found: Findings) -> str:
+    """Return the remedy for the first cause of missing trials."""
+    first = next(iter(found.faults), "")
+    fitting = (text for pattern, text in _TO_MEND if pattern.match(first))
+    return next(fitting, "Remove the cause")
 
 
 def _with_larger_budgets(found: Findings) -> str:

@@ -86,10 +86,9 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         bool(record.missing)
         for record in chain.from_iterable(run.trials_by_subject(result.plan))
     ]
-    causes = [
-        entry.text.rstrip(" .") for entry in run.log.journal(result.plan, "error")
-    ]
-    cause = "".join(f": {one}" for one in causes[-1:])
+    cause = "".join(f": {one.rstrip(' .')}" for one in result.causes[:1])
+    noted = [entry.text for entry in run.log.journal(result.plan, "error")]
+    answers = [text for text in noted if "The answer begins: " in text][-1:]
     counted = f" ({result.missing} of the {result.planned} that count)"
     those = "" if result.planned == len(marks) else counted
     what = "could not be run"
@@ -98,9 +97,10 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         are = "is" if sum(marks) == 1 else "are"
         what = f"{are} lost, because too many trials were run anew after a stop"
         remedy = "Start a new run"
+    last = "".join(f"\n\nThe last error: {one}" for one in answers)
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
-        f"This says nothing about the model. {remedy}."
+        f"This says nothing about the model. {remedy}.{last}"
     )
 
 

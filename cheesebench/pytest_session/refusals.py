@@ -89,7 +89,8 @@ def tell(config: pytest.Config, text: str, refusal: str = exit_status.REFUSED) -
     """
     decision = f"{refusal}: {text}"
     if ci.is_github():
-        print(ci.command("error", "cheesebench", decision), flush=True)
+        sentence = decision.partition("\n\n")[0]
+        print(ci.command("error", "cheesebench", sentence), flush=True)
     quoted = text.replace("`", "'")  # The text must not end the code block.
     page = f"**{refusal}:**\n\n```text\n{quoted}\n```\n"
     with contextlib.suppress(OSError):  # The terminal shows the error in any case.

@@ -104,16 +104,19 @@ class Reporting:
     ) -> Generator[None, None, None]:
         """Count failures that ``--exit-zero`` must not hide."""
         verdict = getattr(report, "cheesebench_verdict", None)
+        broken = getattr(report, "cheesebench_broken", ())
+        unmeasured = getattr(report, "cheesebench_unmeasured", None)
         if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
-            if broken := getattr(report, "cheesebench_broken", ()):
+            if broken:
                 self._broken.append(exit_status.Broken(*map(printable, broken)))
-            unmeasured = getattr(report, "cheesebench_unmeasured", None)
             self._unmeasured += bool(unmeasured)
             # A cell that is neither measured nor judged was ended by another plugin
             # (pytest-timeout).
             self._stopped += unmeasured is False and verdict is None
         yield
+        if report.failed and (broken or unmeasured):
+            ci.name_error(self._run.config, report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failures that ``--exit-zero`` must not hide."""

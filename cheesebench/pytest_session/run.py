@@ -95,6 +95,7 @@ class Comparing:
         with the baseline, if their numbers of subjects would depend on the results, or
         if the comparison could only be undecided and this would fail the run.
         """
+        self._check_seed(seed)
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
         pairs, only = match_runs(run, self._baseline)
@@ -113,6 +114,13 @@ class Comparing:
             for one in numbers:
                 self._check_enough(*one)
         return next(filter(None, itertools.starmap(self._beyond, numbers)), "")
+
+    def _check_seed(self, seed: int) -> None:
+        if self.seed not in (None, seed):
+            raise ComparisonError(
+                f"The seed {seed} puts the subjects into other worlds than the seed {self.seed} of {self.name}, so they are "
+                f"not pairs. Leave out --seed: a new run takes it from {self.name}."
+            )
 
     def _beyond(self, planned: int, theirs: CellCounts) -> str:
         known = len(theirs.subjects)

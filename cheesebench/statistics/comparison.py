@@ -1047,18 +1047,21 @@ def _check(
         raise ComparisonError(
             f"{first.name} and {second.name} have no protocol in the same view in common."
         )
-    differences, remedy = list[str](), ""
+    differences, what, remedy = list[str](), dict[str, str](), ""
     if first.seed != second.seed:
+        what["seed"] = "seed"
         differences.append(
             f"the seed is {first.seed} in {first.name} and {second.seed} in {second.name}"
         )
     for a, b in pairs:
         if a.sha256 != b.sha256:
+            what["protocol"] = "protocols"
             remedy = " if a protocol has changed on purpose, bless the new run as the baseline;"
             differences.append(
                 f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})"
             )
         elif (a.trials, a.estimand) != (b.trials, b.estimand):
+            what["trials"] = "design"
             differences.append(
                 f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in {first.name} (design {a.design}, "
                 f"judged: {a.estimand}) and {b.trials} in {second.name} (design {b.design}, judged: {b.estimand})"
@@ -1066,7 +1069,7 @@ def _check(
     if differences:
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
-            f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
+            f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the {' and '.join(what.values())} of "
             f"the other;{remedy} or select shared protocols with --protocols."
         )
 

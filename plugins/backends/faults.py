@@ -7,6 +7,7 @@ Each of these four is a table, so that a new phrase is a new entry.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -255,13 +256,24 @@ def fault_of_error(
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
-    shown = quoted(message or body[:400])
-    text = f"{said}: {shown}" if shown else f"{said}."
     # An HTML page comes from a gateway or proxy, and does not describe the request.
     page = body.lstrip().startswith("<")
+    shown = quoted(message or (_heading(status, body) if page else body[:400]))
+    text = f"{said}: {shown}" if shown else f"{said}."
     words = message or ("" if page else body[:2000])
     kind = _kind(status, codes, words, details)
-    return ChatFaultError(kind, text, _wish_in(details))
+    fault = ChatFaultError(kind, text, _wish_in(details))
+    fault.answer = quoted(body[:400], 120) if page else ""
+    return fault
+
+
+def _heading(status: int, page: str) -> str:
+    """Return the title or the first heading of an HTML page without its status, or
+    "".
+    """
+    found = re.search(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,200})", page[:20000], re.I)
+    said = html.unescape(found[1]).strip() if found else ""
+    return said.removeprefix(f"{status} ")
 
 
 def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:

@@ -137,9 +137,10 @@ def _spent(answer: Mapping[str, Any]) -> Any:
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
-    """Return a fault that quotes the beginning of a body."""
-    beginning = quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
-    return ChatFaultError("malformed", f"{said}: {beginning}")
+    """Return a fault that keeps the beginning of a body."""
+    fault = ChatFaultError("malformed", f"{said}." if body else f"{said} (empty).")
+    fault.answer = quoted(body[:400].decode("utf-8", "replace"), 120)
+    return fault
 
 
 def _choice(choices: Any) -> Mapping[str, Any]:
@@ -288,7 +289,7 @@ def _check_empty(
             "content_filter", "The server's content filter has removed the reply."
         )
     if _wrote_nothing(usage) and not cut_off:
-        raise _malformed("The reply is empty (0 tokens)", body)
+        raise _malformed("The server sends an empty reply (0 tokens)", body)
     reason = choice.get("finish_reason")
     if finish is None or _word(reason) in _CALLS:
         said = quoted(json.dumps(reason, default=str), 60)

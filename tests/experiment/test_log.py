@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -891,6 +892,39 @@ def test_causes_are_of_the_last_start_and_the_most_frequent_comes_first(
     log.note("started", "again", plan)
     log.note("error", "new", plan)
     assert log.causes(plan) == {plan.key: ("new",)}
+
+
+def test_causes_that_differ_only_in_identifiers_times_and_counts_are_one(
+    log: RunLog,
+) -> None:
+    plan, other = log.plans()
+    for number in range(20):
+        text = f"stopped in trial {number % 2 + 1}: malformed: It is empty, tried 7 times. The answer begins: {{c{number}"
+        log.note("error", text, plan)
+    log.note("error", "stopped in trial 3: http://a:1 answers 500: id c1", plan)
+    log.note("error", "stopped in trial 3: http://a:1 answers 502: id c1", plan)
+    log.note("error", "stopped in trial 3: http://a:2 answers 500: id c2", plan)
+    assert log.causes(plan)[plan.key] == (
+        "malformed: It is empty, tried 7 times",
+        *(
+            f"stopped in trial 3: http://a:{rest}"
+            for rest in (
+                "1 answers 500: id c1",
+                "1 answers 502: id c1",
+                "2 answers 500: id c2",
+            )
+        ),
+    )
+    log.note("error", "stopped in trial 3: refused, tried 18 times", other)
+    log.note("error", "stopped in trial 3: refused, tried 19 times", other)
+    gone = "stopped in trial 3: refused, tried 18 times; there was no reply at all for 5 minutes"
+    log.note("error", gone, other)
+    assert log.causes(other) == {other.key: ("refused, tried 18 times",)}
+    log.note("started", "again", other)
+    log.note("error", f"server: `{'long ' * 90}` <b>, tried 7 times", other)
+    [shown] = log.causes(other)[other.key]
+    assert re.fullmatch("server: '(long )+[^ ]*[.]{3}, tried 7 times", shown)
+    assert len(shown) < 270
 
 
 def test_the_journal_is_read_by_cell_and_kind(log: RunLog) -> None:

@@ -501,6 +501,17 @@ def test_a_refused_attempt_replaces_what_the_last_one_reported(
     assert (project.path / "page.html").exists()
 
 
+def test_another_seed_is_to_be_left_out(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    """It comes from the baseline. A run with another one cannot take it over."""
+    result = project.runpytest_inprocess(*RUN, "--seed=5", "--cheese-compare=main")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = " ".join(" ".join(result.errlines).split())
+    assert "than the seed 0 of main" in said
+    assert "Leave out --seed: a new run takes it from main." in said
+
+
 def test_with_xdist_the_refusal_comes_at_the_end(
     project: pytest.Pytester, baseline: Path
 ) -> None:

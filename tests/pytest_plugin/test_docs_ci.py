@@ -187,7 +187,7 @@ def job(
         summary = (project.path / "summary.md").read_text(encoding="utf-8")
         (project.path / "summary.md").unlink()
         for text in (comment, summary):
-            plain = re.sub(r"<!--.*?-->\n?|\\", "", text)
+            plain = unescape(re.sub(r"<!--.*?-->\n?|\\", "", text))
             title, bold = plain.split("\n\n")[:2]
             assert title.lstrip("# ") == "This run against main"
             assert bold.startswith(f"**{decision}**")
@@ -284,6 +284,72 @@ def test_the_job_is_red_when_it_should_be(
     assert (done, kept in said) == (0, True), said
 
 
+NOTHING = "malformed: The server sends an empty reply (0 tokens), tried 2 times"
+PAGE_502 = "<html><title>502 Bad Gateway</title><script>alert(1)</script> Ray {}"
+
+
+def nothing(number: int) -> Answer:
+    """An empty reply with an id and a time of its own."""
+    choice = {"index": 0, "message": {"content": ""}, "finish_reason": "stop"}
+    used = {"prompt_tokens": 9, "completion_tokens": 0}
+    body = {"id": f"c{number}", "created": 1796038103 + number}
+    return Answer(body={**body, "choices": [choice], "usage": used})
+
+
+ODD = [
+    (nothing, NOTHING, "Mend what has changed in the model or its server "),
+    (
+        lambda n: Answer(status=502, body=PAGE_502.format(n).encode()),
+        " answers 502: Bad Gateway, tried 2 times",
+        "Remove the cause, ",
+    ),
+    (
+        lambda n: Answer(status=500, error={"message": f"`a` <b> (request {n:032x})"}),
+        " answers 500: 'a' <b> (request 0",
+        "Remove the cause, ",
+    ),
+]
+
+
+def test_what_a_server_does_to_every_call_is_one_cause(
+    project: pytest.Pytester, job: Callable[..., tuple[int, str]]
+) -> None:
+    """The identifiers in its answers are no part of the cause, and every reader quotes
+    the same one. What it answered is in the details.
+    """
+    assert job(walks)[0] == 0
+    for number, (bad, cause, mend) in enumerate(ODD):
+
+        def script(call: Call, bad: Callable[[int], Answer] = bad) -> Answer:
+            return bad(call.number) if call.number > 30 else walks(call)
+
+        code, said = job(script, "--retries=1", f"--run-id=odd-{number}")
+        decision = said.partition("; undecided")[0]
+        assert (code, cause in decision, mend in said) == (1, True, True), said
+        [quoted] = re.findall(r"could not be measured \((.*)\)$", decision)
+        assert "other cause" not in quoted
+        suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+        [error] = suite.iter("error")
+        message = error.get("message") or ""
+        assert re.match(r"\d+ trials of .* could not be run: ", message)
+        assert message.endswith(f": {quoted}.")
+        [reason] = [
+            one.get("value") or ""
+            for one in suite.iter("property")
+            if one.get("name") == "cheesebench.reason"
+        ]
+        assert reason.endswith(f" Cause: {quoted}.")
+        results = project.path / f"results/odd-{number}"
+        report = (results / "report.md").read_text(encoding="utf-8")
+        report = unescape(re.sub(r"<!--.*?-->|\\", "", report))
+        assert report.count(f"Cause: {quoted}.") >= 2
+        page = (project.path / "report.html").read_text(encoding="utf-8")
+        assert "<script>alert" not in page
+        begins = "The answer begins: "
+        assert begins not in said + report
+        assert (begins in (error.text or "")) == ("answers 500" not in cause)
+
+
 @pytest.mark.parametrize(
     ("variable", "key", "why"),
     [
@@ -337,8 +403,10 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
-    told = suite.findtext("testcase/error") or ""
+    [error] = suite.iter("error")
+    told = error.text or ""
     assert told.startswith(f"{REFUSED}: The model 'openai/tiny' does not answer")
+    assert error.get("message") == told.rstrip()
     assert why in told
 
 
@@ -356,7 +424,7 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
         ),
         (
             Answer(body=b""),
-            "malformed: The answer is not JSON: (empty). Find the cause *",
+            "malformed: The answer is not JSON (empty). Mend the model or its server *",
         ),
     ],
 )
@@ -368,9 +436,7 @@ def test_a_server_that_does_not_answer_has_a_remedy_that_fits(
         given = ("--model=openai/tiny", "--base-url", url, "--protocols=lab")
         result = project.runpytest(*given)
     assert result.ret == 4
-    result.stderr.fnmatch_lines(
-        [f"ERROR: The model 'openai/tiny' does not answer: {why}"]
-    )
+    result.stderr.fnmatch_lines([f"ERROR: The model 'openai/tiny' *: {why}"])
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,34 @@ def test_counts_leave_out_controls_and_broken_protocols() -> None:
     assert one.forgiven == ["1 protocol failed, which --exit-zero ignores"]
 
 
+def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
+    first, second = (
+        replace(LOST, causes=(f"stopped in trial {n}: connection: http://a:1 cannot be reached, tried {n} times",))
+        for n in (18, 19)
+    )  # fmt: skip
+    found = replace(NOTHING, cells=(first, second))
+    assert found.cause == " (connection: http://a:1 cannot be reached, tried 18 times)"
+    assert len(replace(found, cells=(first, LOST)).faults) == 3
+
+
+@pytest.mark.parametrize(
+    ("cause", "mend"),
+    [
+        ("malformed: The server sends an empty reply (0 tokens)", "Mend what has changed in the model or its server (template,"),
+        ("malformed: The answer is not JSON", "Find what answers in the server's place"),
+        ("10 empty replies in a row: broken", "Mend what has changed in the model or its server (template,"),
+        ("connection: http://a:1 dropped it", "See to it that the server runs"),
+        ("quota: no money", "Raise the limit"),
+        ("server: http://a:1 answers 500: malformed: a", "Remove the cause,"),
+    ],
+)  # fmt: skip
+def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
+    lost = replace(LOST, causes=(f"stopped in trial 3: {cause}", "quota: none"))
+    found = replace(NOTHING, **GATE, cells=(lost,), unmeasured=1)
+    assert remedy(1, found).startswith(mend)
+    assert ", then continue the run with `--resume r1`" in remedy(1, found)
+
+
 def test_causes_are_said_once_and_those_of_a_mute_cell_first() -> None:
     found = replace(NOTHING, cells=(LOST, MUTE))
     assert found.cause == " (no reply named an action, and 2 other causes)"

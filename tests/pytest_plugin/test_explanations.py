@@ -135,12 +135,16 @@ def test_missing_trials_are_counted_with_their_cause_and_remedy() -> None:
         [trial(0, 0, True), trial(0, 1, None, missing="budget")],
         [trial(1, 0, None, missing="budget")],
     ]
-    some = result(plan(), planned=3, missing=2)
-    assert missing_trials(
-        run(lives=lives, causes=("first.", "the line is dead. ")), some
-    ) == (
-        "2 trials of 3 could not be run: the line is dead.\n\n"
-        "This says nothing about the model. Fix the cause, then run the rest with --resume r1."
+    some = result(plan(), planned=3, missing=2, causes=("no reply.", "another. "))
+    noted = (
+        "no reply. The answer begins: {1}",
+        "no reply. The answer begins: {2}",
+        "another.",
+    )
+    assert missing_trials(run(lives=lives, causes=noted), some) == (
+        "2 trials of 3 could not be run: no reply.\n\n"
+        "This says nothing about the model. Fix the cause, then run the rest with --resume r1.\n\n"
+        "The last error: no reply. The answer begins: {2}"
     )
     few = result(plan(), planned=2, missing=1)
     assert missing_trials(run(lives=lives), few).startswith(

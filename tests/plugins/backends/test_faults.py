@@ -342,8 +342,27 @@ def test_the_text_says_who_answered_what_and_no_more() -> None:
     assert text.startswith("http://a.example answers 400: bad \\x1b[31mword word")
     assert text.endswith("...")
     assert len(text) < 350
-    plain = fault_of_answer(502, "<html>\n<h1>Bad Gateway</h1>", {}, "http://a.example")
-    assert str(plain) == "http://a.example answers 502: <html> <h1>Bad Gateway</h1>"
+    plain = fault_of_answer(502, "Bad Gateway", {}, "http://a.example")
+    assert str(plain) == "http://a.example answers 502: Bad Gateway"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<html>\n<h1>502 Bad Gateway</h1>", ": Bad Gateway"),
+        ("<TITLE lang=en>Sorry &amp; wait\n</TITLE><h1>Ray 8c1</h1>", ": Sorry & wait"),
+        ("<html><p>Ray 8c1f", "."),
+        ("<title" * 9000, "."),
+    ],
+)
+def test_a_page_is_told_by_its_heading_and_kept_apart(page: str, said: str) -> None:
+    fault = fault_of_answer(502, page, {}, "http://a.example")
+    assert str(fault) == f"http://a.example answers 502{said}"
+    assert fault.answer.startswith(page[:6])
+    assert len(fault.answer) <= 120
+
+
+def test_an_answer_without_a_text_says_its_status() -> None:
     assert (
         str(fault_of_answer(500, "", {}, "http://a.example"))
         == "http://a.example answers 500."
