@@ -100,6 +100,43 @@ def marked() -> Callable[[str], str]:
 
 
 @pytest.fixture
+def check_error(
+    findings: Callable[[str], list[str]], marked: Callable[[str], str]
+) -> Callable[[str, str], None]:
+    """Check that a text has one error: this code at its mark."""
+
+    def check_error(code: str, text: str) -> None:
+        errors = [found for found in findings(text) if found.startswith("E")]
+        assert errors == [f"{code} {marked(text)}"]
+
+    return check_error
+
+
+@pytest.fixture
+def check_warning(
+    findings: Callable[[str], list[str]], marked: Callable[[str], str]
+) -> Callable[[str, str], None]:
+    """Check that a text has no error, and only the warning with this code at its mark,
+    apart from those which come with it.
+    """
+
+    def check_warning(code: str, text: str) -> None:
+        found = [one for one in findings(text) if not one.startswith("I")]
+        assert f"{code} {marked(text)}" in found
+        beside = {
+            "W303": {"W308"},
+            "W310": {"W311"},
+            "W307": {"W306"},
+            "W314": {"W311"},
+            "W331": {"W305", "W330"},
+            "W335": {"W305"},
+        }.get(code, set())
+        assert {one.split()[0] for one in found} <= {code} | beside
+
+    return check_warning
+
+
+@pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str], Path]:
     """Write a protocol (completed) into the folder of the test and return its path."""
 

@@ -15,6 +15,7 @@ from cheesebench.errors import ProtocolError, UnknownNameError
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, load_protocol
+from tests.protocol.short import Check
 
 Write = Callable[[str, str], Path]
 
@@ -219,3 +220,16 @@ def test_finding_one_reads_only_what_may_be_it(
 def test_finding_one_waits_for_no_fifo(folders: Catalogue, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"mine/pipe{SUFFIX}")
     assert folders.find("chamber").name == "chamber"
+
+
+ERRORS = {
+    "unknown parent": ("E150", "extends: «nobody"),
+    "a parent that is no name": ("E150", "extends: «../../secret"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)

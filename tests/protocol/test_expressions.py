@@ -33,6 +33,7 @@ from cheesebench.protocol.expressions import (
     reads_place,
 )
 from fuzz.expressions import PIECES, VALUES, by_python, check_syntax, written
+from tests.protocol.short import Check, trial
 
 stable = settings(derandomize=True, max_examples=200)
 
@@ -286,3 +287,18 @@ def test_what_depends_on_the_clock_and_the_place(
     tree: Expression | None, clock: bool, place: bool
 ) -> None:
     assert (reads_clock(tree), reads_place(tree)) == (clock, place)
+
+
+ERRORS = {
+    "expression that ends": ("E130", trial("{enter: goal, if: steps >«, end: found}")),
+    "expression with a quote": ("E130", "success: last == «'found'"),
+    "expression in a quote": ("E130", "success: 'last «= found'"),
+    "recent without trials": ("E134", "measures: {m: '«recent(found)'}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cheesebench.diagnostics import Diagnostic
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import Arena, Specification
 from cheesebench.protocol.arena import COMPASS, FLOOR, WALL
 from tests.arenas import examine_text
 
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 Square = tuple[int, int]
 
 stable = settings(derandomize=True, max_examples=40)

@@ -9,10 +9,7 @@ from collections.abc import Callable
 import pytest
 from scipy.special import stdtrit
 
-from cheesebench.diagnostics import Diagnostic
-from cheesebench.protocol import Specification
-
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import Examine
 
 MEASURES = (
     "measures: {latency: steps, kind: [{if: steps > 3, is: slow}, {is: quick}]}\n"

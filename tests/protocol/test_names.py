@@ -7,6 +7,7 @@ import pytest
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from tests.arenas import TWO_ARMS, examine_text
+from tests.protocol.short import EMPTY, LEVER, Check, state, trial
 
 TEXT = f"""
 version: 1
@@ -63,3 +64,60 @@ def test_other_arguments_are_errors(written: str, said: str) -> None:
     _, [error] = success(written)
     assert said in error
     assert error.startswith("<text>:")
+
+
+ERRORS = {
+    "unknown name": ("E131", "success: last == found and «bax == 1"),
+    "it without a trigger": ("E132", trial("{act: STAY, if: «it == goal, end: found}")),
+    "it in an entry": ("E132", "vars: {v: none}\n" + state("set: {v: «it}")),
+    "number needed": ("E133", trial("{enter: goal, reward: «goal, end: found}")),
+    "condition needed": ("E133", "success: «last"),
+    "never equal": ("E133", "measures: {m: «last == goal}"),
+    "calculation with a name": ("E133", "measures: {m: 1 + «last}"),
+    "a name to a number": ("E133", "vars: {n: 0}\n" + trial("{enter: goal, set: {n: «goal}, end: found}")),
+    "a number to a name": ("E133", "vars: {v: goal}\n" + trial("{enter: goal, set: {v: «5}, end: found}")),
+    "in what is no set": ("E133", "success: last == found and goal in «box"),
+    "a name in numbers": ("E133", "vars: {seen: [1]}\nsuccess: «last in seen"),
+    "a number in names": ("E133", "vars: {seen: [goal]}\nsuccess: «5 in seen"),
+    "a set in a set": ("E133", "vars: {seen: []}\nsuccess: «seen in seen"),
+    "a member is no group": ("E133", LEVER + trial("{enter: side, if: «it == side, end: found}")),
+    "unknown function": ("E134", "success: «sise(last) == 1"),
+    "where of a zone": ("E134", "success: last == found and where(«goal) == goal"),
+    "size of a name": ("E134", "measures: {m: size(«last)}"),
+    "time of a number": ("E134", "measures: {m: 1 + time(«steps)}"),
+    "estimand of nobody": ("E131", "estimand: {where: «stpes > 3}"),
+    "variable without a zone": ("E204", "vars: {n: 0}\n" + trial("{enter: «n, end: found}")),
+    "enter a solid": ("E205", LEVER + trial("{enter: «lever, end: found}")),
+    "press floor": ("E205", LEVER + trial("{press: «goal, end: found}")),
+    "start on a wall": ("E205", 'arena: {map: "#."}\nstart: {at: «wall}\n' + EMPTY),
+    "start on a solid": ("E205", LEVER + "start: {at: «lever}"),
+    "a draw of solids to enter": ("E205", LEVER + "draw: {d: {of: {x: [lever]}}}\n" + trial("{enter: «x, end: b}")),
+    "remove a number from zones": ("E133", "vars: {s: [goal]}\n" + trial("{enter: goal, remove: {s: «3}, end: found}")),
+    "until a condition on what there is not": (
+        "E131", "schedule: {one: {trials: 9, until: {if: «stepz < 9, count: 4}}}"
+    ),
+    "recent successes of what has none": ("E134", "measures: {m: 'recent(«success, 3)'}"),
+    "recent outcomes that there are not": ("E134", "measures: {m: 'recent(«fuond, 3)'}"),
+    "recent trials that vary": ("E134", "measures: {m: '«recent(found, trial)'}"),
+    "no recent trials": ("E134", "measures: {m: '«recent(found, 0)'}"),
+    "a mistake in a measure by condition": ("E131", "measures: {m: {value: «stepz, by: n}, n: steps}"),
+    "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
+    "a member that there is not": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«g, 3)'}, end: found}")),
+    "a position in a zone": ("E134", "measures: {m: 'position(goal, «goal)'}"),
+    "a position of a number": (
+        "E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "measures: {m: 'position(«steps, g)'}"
+    ),
+    "outcome that nothing emits": ("E131", "success: last == «fuond"),
+    "outcome that nothing is": ("E131", "success: last != «fuond"),
+    "name of nothing in a comparison": ("E131", "vars: {v: red}\nsuccess: v == «rad"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)

@@ -6,15 +6,10 @@ Each is a change to one protocol, which has no mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import yaml
 
-from cheesebench.diagnostics import Diagnostic
-from cheesebench.protocol import Specification
-
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import Examine
 
 RIGHT = """
 version: 1

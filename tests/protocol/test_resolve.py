@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -13,6 +13,21 @@ import pytest
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.specification import Specification
 from tests.arenas import examine, examine_text
+from tests.protocol.short import (
+    DOOR,
+    FOUND,
+    LANDMARK,
+    SCORED,
+    SIDES,
+    WALK,
+    Check,
+    Examine,
+    Findings,
+    arena,
+    construct,
+    state,
+    trial,
+)
 from tests.stored import check_stored
 
 HERE = Path(__file__).parent
@@ -210,3 +225,215 @@ def test_only_what_is_counted_once_a_trial_lies_from_0_to_1(
     assert found is not None, diagnostics
     said = "'m' lies from 0 to 1 here, and the animals have 2.5."
     assert any(said in str(one) for one in diagnostics) == warned
+
+
+ERRORS = {
+    "block sets another kind": ("E133", "vars: {n: 0}\nschedule: {one: {set: {n: «goal}}}"),
+    "unknown zone": ("E201", trial("{enter: «gaol, end: found}")),
+    "unknown start": ("E201", "start: {at: «bax}"),
+    "unknown state": ("E201", trial("{enter: goal, go: «rnu}")),
+    "unknown first state": ("E201", f"trial: {{limit: 9, start: «rnu, states: {{run: {{{FOUND}}}}}}}"),
+    "unknown door": ("E201", DOOR + state("close: [«gat]")),
+    "a zone is no door": ("E211", DOOR + state("close: «box")),
+    "unknown cue": ("E201", state("show: {«gaol: x}")),
+    "unknown glyph variable": ("E201", state("show: {goal: «lamp}")),
+    "unknown place": ("E201", state("place: «bax")),
+    "unknown heading": ("E201", "start: {at: box, face: «Nord}"),
+    "unknown limit": ("E201", f"trial: {{limit: «gap, start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "unknown block": ("E201", "estimand: {block: «tow}"),
+    "unknown block and a reference over a session": (
+        "E201", "estimand: {block: «tow}\n" + SCORED
+        + "reference: [{measure: success, value: 0.5, over: [1], status: x}]"
+    ),
+    "unknown block and animals": (
+        "E201", "estimand: {block: «tow}\n" + SCORED
+        + "reference: [{measure: success, animals: [[m, 1, 4, 1]], status: x}]"
+    ),
+    "unknown block of two": ("E201", "estimand: {block: [one, «tow]}"),
+    "reward divided by nothing": ("E218", trial("{enter: goal, reward: «1 / 0, end: found}")),
+    "reward divided by a sum of nothing": ("E218", trial("{enter: goal, reward: «3 + steps / (1 - 1), end: found}")),
+    "infinite reward": ("E218", trial("{enter: goal, reward: «1e99 * 1e99 * 1e99 * 1e99, end: found}")),
+    "unknown measure": ("E201", "reference: [{measure: «latenzy, value: 3, status: x}]"),
+    "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
+    "unknown variable to split by": ("E201", "split: [«sampel]"),
+    "a built-in name to split by": ("E201", "split: [«trial]"),
+    "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
+    "unknown lesion": ("E222", construct("«blnd")),
+    "a lesion of nothing": ("E222", construct("«intact")),
+    "no landmarks to hide": ("E222", construct("«{hide: landmarks}")),
+    "a glyph of two characters": ("E222", construct("«{hide: 'glyph:ab'}")),
+    "unknown state in a lesion": ("E201", construct("«{amnesia: rnu}")),
+    "unknown state whose text is hidden": ("E201", construct("«{hide: 'text:rnu'}")),
+    "unknown zone in a lesion": ("E201", construct("«{hide: gaol}")),
+    "a lesion twice": ("E223", construct("blind") + "  spared_by: [«blind]"),
+    "a construct without success": (
+        "E220", "«construct: {name: x, kind: perception, abolished_by: [{lesion: blind, at_most: 1}]}"
+    ),
+    "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
+    "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),
+    "unknown action in a list": ("E201", "tests: [{actions: [F, «JUMP], expect: {outcome: found}}]"),
+    "unknown zone in tests": ("E201", "tests: [{visit: [box, «gaol], expect: {outcome: found}}]"),
+    "unknown counter in tests": ("E201", "tests: [{actions: F, expect: {counters: {laps: «1}}}]"),
+    "block sets an unknown zone": ("E201", "vars: {v: goal}\nschedule: {one: {set: {v: «gaol}}}"),
+    "sample of what is not there": ("E201", "draw: {d: {sample: «nothing, into: [x]}}"),
+    "sample of a set drawn later": ("E201", "draw: {d: {sample: «late, into: [x]}, e: {pick: 1, of: {late: [1, 2]}}}"),
+    "sample of too few": ("E206", SIDES + "draw: {d: {sample: side, into: «[x, y, z]}}"),
+    "sample in an order": ("E206", SIDES + "draw: {d: «{order: shuffle, sample: side, into: [x]}}"),
+    "pick too many": ("E206", "draw: {d: {pick: «3, of: {x: [1, 2]}}}"),
+    "pick among too many subsets": ("E206", f"draw: {{d: {{order: cycle, «pick: 9, of: {{x: {list(range(20))}}}}}}}"),
+    "copies beyond all memory": (
+        "E206", f"draw: {{d: «{{order: shuffle, copies: 100000, of: {{x: {[*range(20)]}}}}}}}"
+    ),
+    "more trials than anybody lives": ("E224", "schedule: {one: «{sessions: 100000, trials: 100000}}"),
+    "copies of random rows": ("E206", "draw: {d: {«copies: 3, of: {x: [1, 2]}}}"),
+    "runs in a cycle": ("E206", "draw: {d: {order: cycle, «max_run: 3, of: {x: [1, 2]}}}"),
+    "runs of one value": ("E206", "draw: {d: {«max_run: 3, of: {x: [1, 1]}}}"),
+    "runs too short": ("E206", "draw: {d: {order: shuffle, «max_run: 1, of: {x: [1, 1, 2]}}}"),
+    "diagonal with four headings": ("E207", arena("headings: 4") + "start: {at: box, face: «NE}"),
+    "column of no headings": ("E207", "draw: {d: {of: {way: [N, Nord]}}}\nstart: {at: box, face: «way}"),
+    "number for a heading": ("E207", "vars: {way: 3}\nstart: {at: box, face: «way}"),
+    "reward at reset": ("E208", state("«reward: 1")),
+    "start with a condition": ("E209", WALK.replace("start: run", "start: «[{if: trial > 1, go: run}]")),
+    "no start": ("E209", f"trial: {{limit: 9, start: «[], states: {{run: {{{FOUND}}}}}}}"),
+    "column of no glyphs": ("E210", "draw: {d: {of: {lamp: [ab, c]}}}\n" + state("show: {goal: «lamp}")),
+    "landmark that is not there": ("E201", LANDMARK + state("show: {«S: x}")),
+    "landmarks and a zone in a column": (
+        "E201", LANDMARK + "draw: {d: {of: {which: [N, West]}}}\n" + state("show: {«which: x}")
+    ),
+    "unknown zone shown in all states": ("E201", trial("{enter: goal, end: found}", "show: {«gaol: x}, ")),
+    "unknown door closed in all states": ("E201", trial("{enter: goal, end: found}", "close: [«gaol], ")),
+    "a zone is closed in all states": ("E211", trial("{enter: goal, end: found}", "close: «box, ")),
+    "a landmark is not entered": ("E201", LANDMARK + trial("{enter: «N, end: found}")),
+    "hidden landmark that is not there": ("E201", LANDMARK + construct("«{hide: [S]}")),
+    "variable without a glyph": ("E210", "vars: {lamp: bright}\n" + state("show: {goal: «lamp}")),
+    "column of no doors": ("E211", DOOR + "draw: {d: {of: {shut: [gate, goal]}}}\n" + state("close: «shut")),
+    "variable without a door": ("E211", DOOR + "vars: {shut: goal}\n" + state("close: «shut")),
+    "number for a door": ("E211", DOOR + "vars: {shut: 1}\n" + state("close: «shut")),
+    "a zone is not left open": ("E211", DOOR + state("close: gate, open: «box")),
+    "unknown door left open": ("E201", DOOR + state("close: gate, open: «gte")),
+    "undeclared remove": ("E212", trial("{enter: goal, remove: {«seen: it}, end: found}")),
+    "remove from a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, remove: {«n: it}, end: found}")),
+    "undeclared set": ("E212", trial("{enter: goal, set: {«n: 1}, end: found}")),
+    "undeclared add": ("E212", trial("{enter: goal, add: {«seen: it}, end: found}")),
+    "add to a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, add: {«n: it}, end: found}")),
+    "set of a column": ("E212", "draw: {d: {of: {x: [1]}}}\n" + trial("{enter: goal, set: {«x: 1}, end: found}")),
+    "set of a zone": ("E212", trial("{enter: goal, set: {«goal: 1}, end: found}")),
+    "undeclared block set": ("E212", "schedule: {one: {set: {«n: 1}}}"),
+    "finish goes nowhere": ("E201", trial("{enter: goal, end: found}", "finish: [{if: steps > 3, go: «rin}], ")),
+    "finish goes and ends": ("E214", trial("{enter: goal, end: found}", "finish: [«{go: run, end: found}], ")),
+    "finish does nothing": ("E122", trial("{enter: goal, end: found}", "finish: [«{if: trial > 1}], ")),
+    "no trigger": ("E213", trial("«{end: found}")),
+    "two triggers": ("E213", trial("«{enter: goal, after: 3, end: found}")),
+    "go and end": ("E214", trial("«{enter: goal, go: run, end: found}")),
+    "watch goes": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «go: run}], ")),
+    "watch ends": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «end: run}], ")),
+    "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
+    "repeat until what cannot be": (
+        "E216",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: «{outcome: found, count: 4, of: 3}}}}",
+    ),
+    "repeat until there is no such outcome": (
+        "E201",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: {outcome: «fond, count: 2}}}}",
+    ),
+    "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
+    "an estimand that counts no trial": (
+        "E216", SCORED + "schedule: {one: {}, two: {}}\nestimand: «{block: one, where: block == two}"
+    ),
+    "a reference that counts no trial": (
+        "E216", SCORED + "schedule: {one: {}, two: {}}\n"
+        "reference: «[{measure: success, value: 1, where: block == one and block == two, status: x}]"
+    ),
+    "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
+    "more variables than permuted values": ("E206", "draw: {d: {permute: [1, 2], «into: [a, b, c]}}"),
+    "too many permutations": (
+        "E206", "draw: {d: {«permute: [1, 2, 3, 4, 5, 6, 7, 8], into: [a, b, c, d, e, f, g, h]}}"
+    ),
+    "a value twice in a permutation": ("E206", "draw: {d: {«permute: [1, 2, 1], into: [a, b]}}"),
+    "a set dealt out of itself": ("E201", "draw: {d: {sample: «x, into: [x]}}\n" + state("show: {x: o}")),
+    "weights of other rows": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 2, 3]}}"),
+    "weights of permutations": ("E206", "draw: {d: {permute: [1, 2], into: [a, b], «weights: [1, 2]}}"),
+    "weights of subsets": ("E206", "draw: {d: {of: {n: [1, 2]}, pick: 1, «weights: [1, 2]}}"),
+    "weights of a group": (
+        "E206", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "draw: {d: {sample: g, into: [a], «weights: [1, 2]}}"
+    ),
+    "heavy weights": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 20000]}}"),
+    "a table with replacement": ("E206", "draw: {d: {of: {n: [1, 2]}, «distinct: false}}"),
+    "with replacement from no group": ("E201", "draw: {d: {sample: «grp, into: [a, b], distinct: false}}"),
+    "a success that counts itself": ("E134", "success: «recent(success, 3) > 1"),
+    "a measure by what there is not": ("E201", "measures: {m: {value: steps, by: «dealy}}"),
+    "a measure by itself": ("E228", "measures: {m: {value: steps, by: «m}}"),
+    "text with an unknown variable": (
+        "E201", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: 'TONE {«ceu}'")
+    ),
+    "text with a built-in name": ("E201", state("say: '{ «trial }'")),
+    "second line of a text with an unknown variable": ("E201", state("say: [one, '{«two}']")),
+    "text with a brace that opens": ("E227", state("say: 'TONE «{'")),
+    "text with a brace that closes": ("E227", state("say: 'TONE «}'")),
+    "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
+    "a reference without success": ("E220", "reference: [«{measure: success, value: 0.5, status: x}]"),
+    "a measure called success": ("E202", "measures: {«success: steps}"),
+    "probability above 1": ("E218", trial("{enter: goal, p: «2, end: found}")),
+    "negative time": ("E218", trial("{after: «-1, end: found}")),
+    "drawn negative time": ("E218", "draw: {d: {of: {gap: [3, -1]}}}\n" + trial("{after: «gap, end: found}")),
+    "until what never comes": ("E201", "schedule: {one: {trials: 5, until: {outcome: «fuond, count: 1, of: 2}}}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)
+
+
+WARNINGS = {
+    "a group in place of its members": (
+        "W321",
+        SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}"),
+    ),
+    "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
+    "repeat until too often": (
+        "W315",
+        "schedule: {one: {trials: 5, repeat: {at_most: 3, until: «{outcome: found, count: 3}}}}",
+    ),
+    "repeat with all trials": ("W315", "schedule: {one: {trials: 5, repeat: {at_most: 3, «trials: 15}}}"),
+    "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
+    "a test that expects a success": (
+        "W337", WALK + "tests: [{visit: [goal], expect: {outcome: found, success: «true}}]"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
+def test_a_warning_stands_where_its_cause_is(
+    code: str, text: str, check_warning: Check
+) -> None:
+    check_warning(code, text)
+
+
+def test_the_remedy_for_a_split_by_trial_is_accepted(findings: Findings) -> None:
+    found = findings("measures: {by_trial: trial}\nsplit: [by_trial]")
+    assert not [one for one in found if one.startswith("E")]
+
+
+def test_a_pass_rate_over_several_blocks_and_some_trials(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
+    blocks = "schedule: {one: {}, two: {}, three: {}}\nsuccess: last == found\n"
+    specification, found = examine(
+        complete(blocks + "estimand: {block: [one, three], where: steps > 1}")
+    )
+    assert specification is not None, found
+    assert (specification.estimand, specification.judged_blocks) == (
+        "block:one,three",
+        ("one", "three"),
+    )
+    assert specification.where is not None
+    specification, found = examine(complete(blocks + "estimand: {where: steps > 1}"))
+    assert specification is not None, found
+    assert (specification.estimand, specification.judged_blocks) == (
+        "all",
+        ("one", "two", "three"),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cheesebench.diagnostics import Diagnostic
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from fuzz import life
 from tests.arenas import examine
-
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import Examine
 
 stable = settings(
     derandomize=True,

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from cheesebench.diagnostics import Diagnostic
 from cheesebench.interfaces import FORWARD, RUNNING, STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena.audit.runs import DARKNESS, is_judged
@@ -16,9 +15,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 from cheesebench.statistics.sample import enter_estimand
-from tests.protocol.short import FOUND
-
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import FOUND, Examine
 
 #: Sessions of 4, 4, 3, 3 and 5 trials.
 BLOCKS = (

@@ -17,15 +17,13 @@ import yaml
 from pydantic import BaseModel
 
 from cheesebench.commands.new import protocol_text
-from cheesebench.diagnostics import Diagnostic, Diagnostics
+from cheesebench.diagnostics import Diagnostics
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification, documents
+from cheesebench.protocol import Catalogue, documents
 from cheesebench.protocol.structure import STAND_IN
 from cheesebench.source import read_text
 from tests.arenas import examine_text
-
-Findings = Callable[[str], list[str]]
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import FOUND, SCORED, Check, Examine, Findings, trial
 
 #: A protocol that uses every key of the language at least once.
 EVERYTHING = Path(__file__).with_name("everything.yaml").read_text(encoding="utf-8")
@@ -349,3 +347,47 @@ def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         return
     for key, child in children:
         yield from _leaves(child, (*place, key))
+
+
+ERRORS = {
+    "version": ("E120", "version: «2"),
+    "version as text": ("E120", "version: «'1'"),
+    "unknown key": ("E121", "«vras: {n: 0}"),
+    "unknown key in a rule": ("E121", trial("{enter: goal, «rewrd: 1, end: found}")),
+    "unknown key in an edition of a union": ("E121", "estimand: {last: 3, «lst: 3}"),
+    "missing limit": ("E122", f"trial: «{{start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "missing key in a list": ("E122", "reference: [«{measure: success, value: 0.5}]"),
+    "misfit": ("E123", "start: {at: box, carry: «maybe}"),
+    "misfit in a list": ("E123", "reference: [{measure: success, value: «high, status: x}]"),
+    "odd key": ("E124", "vars: {«two words: 1}"),
+    "a number of an article": ("E123", "cite: {doi: «10.1000}"),
+    "a construct without abolition": (
+        "E123", "success: last == found\nconstruct: {name: x, kind: memory, abolished_by: «[]}"
+    ),
+    "until a condition without a count": ("E122", "schedule: {one: {trials: 9, until: «{if: steps < 9}}}"),
+    "sessions in words": ("E123", SCORED + "reference: [{measure: success, value: 1, over: «first, status: x}]"),
+    "a permutation of one": ("E123", "draw: {d: {permute: «[1], into: [a]}}"),
+    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: «[0.5, 1]}}"),
+    "a range without an end": ("E122", "draw: {d: {of: {n: «{from: 1}}}}"),
+    "a measure by nothing": ("E123", "measures: {m: {value: steps, by: «[]}}"),
+    "a measure without a value": ("E122", "measures: {n: trial, m: «{by: [n]}}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)
+
+
+WARNINGS = {
+    "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
+def test_a_warning_stands_where_its_cause_is(
+    code: str, text: str, check_warning: Check
+) -> None:
+    check_warning(code, text)

@@ -7,11 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.diagnostics import Diagnostic
-from cheesebench.protocol import Specification
-from tests.protocol.short import FOUND, SIDES, state, trial
-
-Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+from tests.protocol.short import FOUND, SIDES, Examine, state, trial
 
 VISIBLE = {
     "drawn goal": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}',

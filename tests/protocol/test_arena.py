@@ -1,0 +1,61 @@
+"""Findings about the arena."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.protocol.short import RING, Check, Findings, arena
+
+ERRORS = {
+    "no arena": ("E140", "arena: «{groups: {}}"),
+    "two arenas": ("E140", "arena: «{ring: {radius: 5, holes: 4}, pool: {radius: 5}}"),
+    "impossible options": ("E141", RING + "arena: {ring: «{radius: 4, holes: 40}}"),
+    "legend without a map": ("E142", RING + "arena: {ring: {radius: 4, holes: 4}, «legend: {S: box}}"),
+    "empty map": ("E143", 'arena: {map: «"  "}'),
+    "map without floor": ("E143", "arena:\n  map: «|\n    ###\n    ###"),
+    "huge map": ("E143", f'arena: {{map: «"{"." * 10_001}"}}'),
+    "unknown character": ("E144", 'arena: {map: "S.«?.Z?", legend: {S: box, Z: goal}}'),
+    "unknown character in a block": ("E144", "arena:\n  map: |\n\n    ####\n     S«?Z\n  legend: {S: box, Z: goal}"),
+    "floor and solid": ("E145", 'arena: {map: "S.ZL", legend: {«S: box, Z: goal, L: {solid: box}}}'),
+    "group with a zone's name": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«box: [goal]}}'),
+    "empty group": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«none_here: []}}'),
+    "landmark on floor": ("E147", arena("landmarks: {a: «{at: [1, 0], glyph: x}}")),
+    "landmark far away": ("E147", arena("landmarks: {a: «{at: [9, 0], glyph: x}}")),
+    "landmark nowhere": ("E147", arena("landmarks: {NNE: «x}")),
+    "landmarks collide": ("E147", arena("landmarks: {E: x, a: «{at: [2, 0], glyph: y}}")),
+    "unknown member": ("E201", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {side: [box, «gaol]}}'),
+    "a folded map": ("E143", "arena:\n  map: «>\n    #####\n    #S.Z#\n    #####\n  legend: {S: box, Z: goal}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_an_error_stands_where_it_was_made(
+    code: str, text: str, check_error: Check
+) -> None:
+    check_error(code, text)
+
+
+WARNINGS = {
+    "legend not on the map": ("W301", 'arena: {map: "S..Z", legend: {S: box, Z: goal, «X: other}}'),
+    "a map whose first row is shifted": (
+        "W328", "arena:\n  map: «|\n    #####\n     #S..#\n     #..Z#\n     #####\n  legend: {S: box, Z: goal}"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
+def test_a_warning_stands_where_its_cause_is(
+    code: str, text: str, check_warning: Check
+) -> None:
+    check_warning(code, text)
+
+
+@pytest.mark.parametrize("rows", ["L.Z|<.|<S", "#####|<#S#|<#Z###|<###"])
+def test_a_bar_above_a_stem_is_no_shifted_row(rows: str, findings: Findings) -> None:
+    lines = rows.replace("<", " ").split("|")
+    text = (
+        "arena:\n  map: |\n"
+        + "".join(f"    {line}\n" for line in lines)
+        + "  legend: {S: box, Z: goal, L: left}"
+    )
+    assert not [one for one in findings(text) if one.startswith("W328")]
