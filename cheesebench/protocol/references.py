@@ -614,7 +614,7 @@ class _Resolver:
         """Return the sessions that the value covers, or none if the reference does not
         state them.
         """
-        written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
+        written, known = self.written.over, tuple(self.spec.estimand_sessions)
         if written is None:
             return ()
         if isinstance(written, list):

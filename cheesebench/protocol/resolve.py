@@ -1314,14 +1314,15 @@ def resolve(
         ),
     )
     evidence.check()
-    if not diagnostics.errors and not specification.judged_blocks:
+    if not diagnostics.errors and not specification.judged_sessions:
         diagnostics.error(
             216,
             root.find(
                 ["reference" if document.estimand == "all" else "estimand"]
             ).position,
-            "No trial counts: 'where' holds in none of the blocks that are judged.",
-            "Correct the block that it names.",
+            "No trial counts: 'where' holds in no trial of the blocks that are judged.",
+            "Correct the block, session or trial that it names ('session' counts within its block, 'trial' within "
+            "its session).",
         )
     specification = dataclasses.replace(
         specification, references=resolve_references(specification, root, diagnostics)

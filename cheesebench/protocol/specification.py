@@ -4,6 +4,7 @@ pickled.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -529,7 +530,7 @@ class Specification(BaseSpecification):
         """Whether only some trials of a block in ``judged_blocks`` enter the pass rate
         (if ``where`` holds).
         """
-        return self.judged_sessions != self.sessions_of_blocks
+        return self.judged_sessions != self.estimand_sessions
 
     @property
     def blocks_after_judged(self) -> frozenset[str]:
@@ -562,16 +563,16 @@ class Specification(BaseSpecification):
         )
 
     @property
-    def sessions_of_blocks(self) -> dict[int, int]:
-        """The number of trials of each session in ``judged_blocks``, by the number of
-        the session (from 1).
+    def estimand_sessions(self) -> dict[int, int]:
+        """The number of trials of each session in ``judged_blocks`` for which ``where``
+        may hold, by the number of the session (from 1).
         """
-        blocks = self.judged_blocks
-        return {
-            n: trials
-            for n, (block, trials) in enumerate(self.sessions, 1)
-            if block in blocks
-        }
+        holds, found = self._planned_holds(), dict[int, int]()
+        for n, (_, trials) in enumerate(self.sessions, 1):
+            held = sum(one is not False for one in itertools.islice(holds, trials))
+            if held:
+                found[n] = held
+        return found
 
     @property
     def dose(self) -> Dose | None:
@@ -616,7 +617,7 @@ class Specification(BaseSpecification):
         """The number of judged trials of each session that enters the pass rate, by the
         number of the session (from 1).
         """
-        estimand, sessions = self.document.estimand, self.sessions_of_blocks
+        estimand, sessions = self.document.estimand, self.estimand_sessions
         left = None if isinstance(estimand, str) else estimand.last
         if left is None:
             return sessions

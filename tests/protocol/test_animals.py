@@ -80,6 +80,30 @@ def test_the_value_is_over_the_trials_of_the_estimand(tmp_path: Path) -> None:
     assert (found.value, found.over) == (0.875, (2,))
 
 
+@pytest.mark.parametrize(
+    ("where", "value", "over"),
+    [
+        ("session == 2", 0.8, (2,)),
+        ("session < 2 or trial > 3", (4 * 0.2 + 0.8) / 5, (1, 2)),
+        ("steps < 5", 0.5, (1, 2)),
+    ],
+)
+def test_a_curve_gives_the_value_of_the_trials_that_where_takes(
+    where: str, value: float, over: tuple[int, ...], tmp_path: Path
+) -> None:
+    curve = "reference: [{measure: success, curve: [0.2, 0.8], status: x}]"
+    found = loaded(tmp_path, f"{FOUR}estimand: {{where: {where}}}\n{curve}").reference
+    assert found is not None
+    assert (found.value, found.over) == (pytest.approx(value), over)
+
+
+def test_animals_are_compared_in_the_sessions_that_where_takes(tmp_path: Path) -> None:
+    keys = FOUR + NAMED + "estimand: {where: session == 2}\n"
+    found = loaded(tmp_path, keys, TWO_MICE).reference
+    assert found is not None
+    assert (found.value, found.over) == (0.875, (2,))
+
+
 def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(
     tmp_path: Path,
 ) -> None:

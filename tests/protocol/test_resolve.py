@@ -340,6 +340,9 @@ ERRORS = {
     "an estimand that counts no trial": (
         "E216", SCORED + "schedule: {one: {}, two: {}}\nestimand: «{block: one, where: block == two}"
     ),
+    "an estimand of a session that the block lacks": (
+        "E216", SCORED + "schedule: {one: {}, two: {trials: 2, sessions: 2}}\nestimand: «{block: two, where: session > 2}"
+    ),
     "a reference that counts no trial": (
         "E216", SCORED + "schedule: {one: {}, two: {}}\n"
         "reference: «[{measure: success, value: 1, where: block == one and block == two, status: x}]"
