@@ -128,8 +128,8 @@ class _Memory:
 
 
 class LabelsSwapped(CompiledArena):
-    """Labels are permuted for the whole run: each label takes the meaning of
-    another.
+    """Labels are permuted for the whole run: each label takes the meaning of another.
+    Glyphs that only rules assign to a variable stay as they are.
     """
 
     def __init__(self, specification: Specification, seed: int) -> None:

@@ -723,7 +723,9 @@ def _shown(specification: Specification) -> Iterator[str]:
 
 
 def _drawn_as(shown: Collection[Place], specification: Specification) -> Iterator[str]:
-    """Yield the glyphs, and the values of those that are variables."""
+    """Yield the glyphs. A variable counts with its initial value, and with what draws
+    and blocks give it.
+    """
     yield from (one.name for one in shown if not one.variable)
     for name, value in scenes.values_held(specification):
         if Place(name, variable=True) in shown:
