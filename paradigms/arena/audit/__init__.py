@@ -40,7 +40,8 @@ def audit(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
     """Yield the findings on a paradigm, one part of the audit after the other: the
-    parts asked for, or all except ``memory`` (see ``interfaces.Paradigm.audit``).
+    parts asked for, or all except ``memory`` (see ``interfaces.Paradigm.audit``). The
+    caller adds the part ``animal``.
     """
     settings = replace(settings, seed=first_seed(settings.seed))
     stated, paradigm = paradigm.specification, _judging(paradigm)
