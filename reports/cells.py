@@ -794,7 +794,7 @@ def validity(cell: CellResult) -> str:
 
 def validity_in_full(cell: CellResult) -> str:
     """Return the note of ``validity`` together with the lesions: ``validated: memory,
-    abolished by lesions: blind (leaves at most 25 %)``.
+    which must be abolished by lesions: blind (may leave at most 25 %)``.
 
     Further parts may follow: the lesion that leaves the highest rate among the lesions
     that the construct does not name, and reasons why lesions or this PASS do not show
@@ -804,7 +804,7 @@ def validity_in_full(cell: CellResult) -> str:
     if construct is None:
         return validity(cell)
     lesions = ", ".join(
-        f"{lesion} (leaves at most {percent(most)})"
+        f"{lesion} (may leave at most {percent(most)})"
         for lesion, most in construct.abolished_by
     )
     if construct.leaves is not None:
@@ -818,9 +818,7 @@ def validity_in_full(cell: CellResult) -> str:
         passed_by(cell).removesuffix("."),
     ]
     reason = "".join(f". {one}" for one in reasons if one)
-    return (
-        f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
-    )
+    return f"{validity(cell)}: {construct.name}, which must be abolished by lesions: {lesions}{reason}"
 
 
 def passed_by(cell: CellResult) -> str:
@@ -889,7 +887,7 @@ MEANINGS = {
     NOT_VALIDATED: "the protocol names no lesions that can show what it measures, so a score may be possible without it",
     VALIDITY[
         "declared"
-    ]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
+    ]: "the protocol names lesions that must abolish what it measures, but no audit of them is available",
     VALIDITY[
         "failed"
     ]: "in the audit, a lesioned subject did better than the protocol allows",

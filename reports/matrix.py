@@ -520,7 +520,7 @@ def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
         if cell.verdict is not Verdict.ERROR and cell.has_failed_trials
     ]
     lists = {
-        "Not measured:": broken,
+        "Errors:": broken,
         "Trials that failed for technical reasons:": lost,
         DOUBTFUL: _doubtful(cells),
     }

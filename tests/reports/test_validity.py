@@ -80,7 +80,7 @@ def test_reports_say_what_was_validated(
     assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
     if name != "text":
         assert (
-            "abolished by lesions: hide=landmarks (leaves at most 25 %), blind (leaves at most 20 %)"
+            "which must be abolished by lesions: hide=landmarks (may leave at most 25 %), blind (may leave at most 20 %)"
             in report
         )
         assert (
