@@ -636,7 +636,7 @@ class VocabularyChecks:
                 not any(character.isalnum() for character in name)
                 or len(name) > MAX_LENGTH
             ):
-                remedy = f"Use letters or digits, at most {MAX_LENGTH} characters."
+                remedy = f"Use at least one letter or digit, and at most {MAX_LENGTH} characters."
                 self._diagnostics.error(
                     232,
                     position,

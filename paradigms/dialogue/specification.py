@@ -263,7 +263,7 @@ def simple_paths(world: World, start: str) -> tuple[Path, ...]:
 
     At most MAX_SIMPLE_PATHS paths are returned, and all paths of a length or none.
     Chance is a uniform choice among them. Omitting the longest paths makes chance
-    larger, never smaller.
+    larger if the right ones remain.
     """
     return _simple_paths(world.arcs, start)
 

@@ -925,7 +925,7 @@ def audit_decidable(
     )
     text = (
         "a subject that knows the rules but not the draws succeeds in"
-        f" {runs.shown(ceiling.found.value)}, in the last third of a life in {at_last}"
+        f" {runs.shown(ceiling.found.value)} of the trials, and in {at_last} of the last third of a life"
     )
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST:

@@ -105,8 +105,8 @@ FOUND: dict[str, list[str]] = {
         "blind, below the rodent: ok: replay, else bump 45 .53 [.38, .68]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
-        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
-        "life in 1.00 [.82, 1.00]",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00 of the trials, and in "
+        "1.00 [.82, 1.00] of the last third of a life",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
         "earns most, 0.594 (both over the first 4 judged trials of a life)",
@@ -190,8 +190,8 @@ FOUND: dict[str, list[str]] = {
         "along the wall 45 R 28.8 [25.8, 31.7]; the verdict asks for at least 36",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
-        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
-        "life in 1.00 [.82, 1.00]",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00 of the trials, and in "
+        "1.00 [.82, 1.00] of the last third of a life",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
         "earns most, 0.594 (both over the first 4 judged trials of a life)",
@@ -229,8 +229,8 @@ FOUND: dict[str, list[str]] = {
         "is .80",
         "step limit: note: 20 steps: uniform .12; 40 steps: uniform .25; 80 steps: uniform .53",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
-        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
-        "life in 1.00 [.51, 1.00]",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00 of the trials, and in "
+        "1.00 [.51, 1.00] of the last third of a life",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, bump 45 "
         "randomly, jitter 0.2 earns most, 0.534 (both over the first 2 judged trials of a life)",
@@ -253,8 +253,8 @@ FOUND: dict[str, list[str]] = {
         "blind, below the rodent: ok: replay, else bump 135 .47 [.28, .67]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .12; 40 steps: uniform .31; 80 steps: uniform .44",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
-        "decidable: ok: a subject that knows the rules but not the draws succeeds in .98, in the last third of a "
-        "life in 1.00 [.82, 1.00]",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in .98 of the trials, and in "
+        "1.00 [.82, 1.00] of the last third of a life",
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 0.833 a trial; among policies that fail, bump 45 L "
         "earns most, 0.562 (both over the first 2 judged trials of a life)",
