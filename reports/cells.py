@@ -624,7 +624,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 #: Beginnings of the sentences of ``undecidable``, by what is better.
 _ENDS = {
-    "higher": "PASS from the upper rate, FAIL below the lower; in between",
+    "higher": "PASS from the upper value, FAIL below the lower; in between",
     "lower": "Less is better: PASS up to the lower value, FAIL above the upper; in between",
     "alike": "PASS between the two ranges, FAIL beyond both; within them",
 }

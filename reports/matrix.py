@@ -462,12 +462,12 @@ def _of_animals(cell: CellResult) -> Field:
 
 
 HOW = (
-    "Verdict (✔ PASS, ✘ FAIL, ? INCONCLUSIVE, ! ERROR), pass rate with its 95 % interval, number of subjects (n), and "
-    "ability (a). The rows below the models are there for comparison."
+    "Verdict (✔ PASS, ✘ FAIL, ? INCONCLUSIVE, ! ERROR), pass rate (or measure) with its 95 % interval, number of "
+    "subjects (n), and ability (a). The rows below the models are there for comparison."
 )
 #: Note on a board. It does not mention numbers of subjects, which are in each model's
 #: own table.
-HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
+HOW_BOARD = "Verdict, pass rate (or measure), ability (a), and 95 % interval. The rows below the models are there for comparison."
 #: Start of the source of the published rows.
 PUBLISHED = "The published numbers do not come from this run, and no verdict depends on them. Source:"
 

@@ -212,7 +212,7 @@ class LiteLLM:
             {str(name).lower(): str(value) for name, value in (headers or {}).items()}
         )
         name = self._key_name or "the variable that litellm reads for this provider"
-        about_key = f" The key came from {name}." * (kind == "authentication")
+        about_key = f" The key is read from {name}." * (kind == "authentication")
         fault = ChatFaultError(kind, f"{quoted(text)}{about_key}", wish)
         fault.refused = (
             kind == "connection"

@@ -349,7 +349,7 @@ def test_an_invented_rodent_is_called_so(
 @pytest.mark.parametrize(
     ("better", "ends"),
     [
-        ("higher", "PASS from the upper rate, FAIL below the lower; in between"),
+        ("higher", "PASS from the upper value, FAIL below the lower; in between"),
         ("lower", "PASS up to the lower value, FAIL above the upper; in between"),
         ("alike", "PASS between the two ranges, FAIL beyond both; within them"),
     ],
