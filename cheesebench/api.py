@@ -1023,7 +1023,7 @@ def teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], Non
 
 
 class _Line:
-    """One line on stderr, overwritten whenever it changes. An empty one wipes it."""
+    """One line on stderr, overwritten whenever it changes."""
 
     def __init__(self) -> None:
         self._said = ""
@@ -1032,7 +1032,7 @@ class _Line:
         text = printable(redact(arguments.in_python(line)))
         if text != self._said:
             line = text.rstrip("\n")
-            end = text[len(line) :] if text else "\r"
+            end = text[len(line) :]
             wiped = line.ljust(len(self._said))
             print(f"\r{wiped}{end}", end="", file=sys.stderr, flush=True)
             self._said = "" if end else line

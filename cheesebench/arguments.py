@@ -371,13 +371,16 @@ def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
             for name, parameter in signature.parameters.items()
             if name != "self" and parameter.kind is not parameter.VAR_KEYWORD
         }
+        known: dict[str, object] = dict(kinds)
+        if any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):
+            known |= dict.fromkeys(_ARGUMENTS.values())
 
         @functools.wraps(function)
         def call(*given: P.args, **by_name: P.kwargs) -> T:
             try:
                 bound = signature.bind(*given, **by_name)
             except TypeError as error:
-                raise _no_call(function.__qualname__, error, by_name, kinds) from None
+                raise _no_call(function.__qualname__, error, by_name, known) from None
             with named():
                 for name in kinds.keys() & bound.arguments.keys():
                     value = bound.arguments[name]

@@ -7,6 +7,7 @@ one remedy.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import traceback
 import unicodedata
@@ -227,12 +228,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean '{close}'?" if close else ""
 
 
+def _letters(name: str) -> str:
+    """Return a name in small letters, without ``-``, ``_`` and spaces."""
+    return re.sub(r"[-_\s]", "", name.casefold())
+
+
 def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
     for one in names:
-        if one.casefold() == name.casefold():
+        if _letters(one) == _letters(name):
             return one
     # A prefix stands for the name that it begins: 'gpt-4' for 'gpt-4-32k', although
     # 'gpt-35' shares more letters.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.amounts import dollars, duration, percent
 from cheesebench.statistics import Verdict, draw_sample, judge_sample
+from cheesebench.statistics.wording import plural
 
 if TYPE_CHECKING:
     from cheesebench.model_run import ModelRun
@@ -31,6 +32,8 @@ class Standing:
     decided: int
     cells: int
     verdicts: Counter[Verdict]
+    controls: int = 0
+    """Number of controls that are over. They have no verdict, unless it is ERROR."""
     trials: int
     """Number of finished trials."""
     share: float
@@ -49,8 +52,11 @@ class Standing:
     @property
     def verdicts_text(self) -> str:
         counted = self.verdicts
-        counts = ", ".join(f"{counted[one]} {one}" for one in Verdict if counted[one])
-        return f"{self.decided} of {self.cells} cells{': ' if counts else ''}{counts}"
+        counts = [f"{counted[one]} {one}" for one in Verdict if counted[one]]
+        if self.controls:
+            counts.append(plural(self.controls, "control"))
+        over = f"{self.decided} of {self.cells} cells"
+        return f"{over}: {', '.join(counts)}" if counts else over
 
     @property
     def dollars_text(self) -> str:
@@ -76,6 +82,7 @@ class Tally:
         self._waiting = list(plans)
         self.cells = len(self._waiting)
         self._verdicts: Counter[Verdict] = Counter()
+        self._controls = 0
         self._done_by_decided = 0
         self._begun = time.monotonic()
         self._first: int | None = None
@@ -98,6 +105,7 @@ class Tally:
             decided=self.cells - len(self._waiting),
             cells=self.cells,
             verdicts=self._verdicts,
+            controls=self._controls,
             trials=done,
             share=done / planned if planned else 0.0,
             cost=cost,
@@ -110,7 +118,11 @@ class Tally:
         for plan in [plan for plan in self._waiting if run.is_over(plan)]:
             self._waiting.remove(plan)
             lives = run.trials_by_subject(plan)
-            self._verdicts[judge_sample(plan, draw_sample(plan, lives)).verdict] += 1
+            found = judge_sample(plan, draw_sample(plan, lives)).verdict
+            if plan.control and found is Verdict.INCONCLUSIVE:
+                self._controls += 1
+            else:
+                self._verdicts[found] += 1
             self._done_by_decided += run.progress(plan).done
 
     def _trials(self) -> tuple[int, int]:

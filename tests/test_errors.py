@@ -31,6 +31,7 @@ from cheesebench.experiment import log_file
     [
         ("t_mase", ["barnes_maze", "t_maze"], "t_maze"),
         ("T_MAZE", ["t_maze_long", "t_maze"], "t_maze"),
+        ("T-maze", ["y_maze", "t_maze"], "t_maze"),
         # A prefix of at least three letters stands for the name that it begins.
         ("gpt-4", ["gpt-35", "gpt-4-32k"], "gpt-4-32k"),
         ("gp", ["gpt-4-32k"], None),

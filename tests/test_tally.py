@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cheesebench.experiment.session import Progress
-from cheesebench.records import CallTotals, CellPlan, ReferenceValue, TrialRecord
+from cheesebench.records import (
+    CallTotals,
+    CellPlan,
+    ReferenceValue,
+    TrialRecord,
+    Variant,
+)
 from cheesebench.statistics import Verdict
 from cheesebench.tally import Standing, Tally, time_left
 
@@ -105,6 +111,15 @@ def test_cells_are_counted_as_they_are_decided(clock: list[float]) -> None:
     assert tally.line(fresh=True) == "3 of 3 cells: 2 PASS, 1 FAIL"
     assert tally.poll().seconds is None
     assert (tally.poll().share, tally.poll().trials) == (1.0, 600)
+
+
+def test_controls_are_counted_without_a_verdict() -> None:
+    plain = plan("a")
+    control = replace(plain, variant=Variant(control="blind"), claims=False)
+    over = {plain: 1.0, control: 1.0}
+    run: Any = Run(over=over, at=dict.fromkeys(over, progress(200, 200)))
+    tally = Tally(run, [plain, control])
+    assert tally.line() == "2 of 2 cells: 1 PASS, 1 control"
 
 
 def test_a_resumed_run_says_that_it_replays(clock: list[float]) -> None:

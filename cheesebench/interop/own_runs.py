@@ -50,16 +50,19 @@ def judge_runs(
     _check(given, logs, runs[0], value)
     said: list[str] = []
     line = api.teller(None)
+
+    def tell(one: str) -> None:
+        said.append(one)
+        line(f"{one}\n")
+
     if len(runs) == 1 and not any(models):
         with RunLog.open_read_only(runs[0]) as log:
             cells = summarise_log(log).cells
         several = len({cell.plan.view for cell in cells}) > 1
         named = ((cell, _name(cell.plan, several)) for cell in cells)
-        said.append(replay_counted(runs[0], progress=line))
-        line("")
+        tell(replay_counted(runs[0], progress=line))
         return list(starmap(answers.answer_of, named)), said
-    found = compare_files(*runs, models=models, tell=said.append, progress=line)
-    line("")
+    found = compare_files(*runs, models=models, tell=tell, progress=line)
     return list(_compared(found)), [*found.told, *said]
 
 

@@ -86,6 +86,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "a path": (lambda run: API.open_run("/nowhere/run.sqlite"), "There is no run at /nowhere/run.sqlite."),
     "compare": (lambda run: API.compare(run, 3), "second=3: expected a run"),
     "one argument": (lambda run: API.compare(), "compare(): missing a required argument: 'first'"),
+    "a run to continue": (lambda run: API.run(resume="x"), "missing a required argument: 'models'. See help(cheesebench.run)"),
     "one model alone": (lambda run: API.compare(run), "of its models (random) two are needed, not 1, or"),
     "one model": (lambda run: API.compare(run, run, models="random"), "models='random': expected two names"),
     "verdict": (lambda run: API.verdict(3), "first=3: expected a run"),
