@@ -56,6 +56,7 @@ _OPTION = re.compile(
 
 #: Patterns of commands in messages, each with the text that replaces it in Python.
 _CALLS = {
+    "--range LOW HIGH": "limits=(LOW, HIGH)",
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
@@ -157,6 +158,8 @@ def _names(value: Any) -> Any:
     """Return a name, a path or a ``Run`` unchanged, and several of them as a list."""
     if isinstance(value, (str, os.PathLike)):
         return _unchanged(value)
+    if hasattr(value, "columns"):  # A data frame would give its columns.
+        raise TypeError
     return [_unchanged(one) for one in value]
 
 
@@ -216,6 +219,8 @@ def _scores(value: Any) -> Any:
 def _held(value: Any) -> Any:
     if isinstance(value, bytes | Mapping):
         raise TypeError
+    if isinstance(value, Iterator):
+        return [*value]
     len(value)  # Raises TypeError for a value that is not a collection.
     return value
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cheesebench.amounts import dollars, duration, percent
 from cheesebench.statistics import Verdict, draw_sample, judge_sample
-from cheesebench.statistics.wording import plural
 
 if TYPE_CHECKING:
     from cheesebench.model_run import ModelRun
@@ -54,7 +53,7 @@ class Standing:
         counted = self.verdicts
         counts = [f"{counted[one]} {one}" for one in Verdict if counted[one]]
         if self.controls:
-            counts.append(plural(self.controls, "control"))
+            counts.append(f"{self.controls} control{'s' * (self.controls > 1)}")
         over = f"{self.decided} of {self.cells} cells"
         return f"{over}: {', '.join(counts)}" if counts else over
 

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Compares A with B on paired items, and says for each task whether A is better or worse, or whether that is "
         "undecided. With --value, it says whether the mean of A is above the value (PASS), below it (FAIL), or "
         "undecided. A and B are Inspect logs "
-        "(.eval), samples_*.jsonl of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, "
-        "perhaps task), or directories. Logs of 'inspect eval cheesebench/...' and runs of CheeseBench (by their ids) "
+        "(.eval), samples_*.jsonl of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (item, score, perhaps "
+        "subject and task), or directories. Logs of 'inspect eval cheesebench/...' and runs of CheeseBench (by their ids) "
         "are judged against the "
         "animals, without B and --value. Two runs can also be compared.",
         "new.eval old.eval",

@@ -205,7 +205,7 @@ def read_scores(
     except _TooLargeError as error:
         raise OptionError(
             f"{path} is too large: {error}. Write its scores to CSV files of at most {LONGEST:,} bytes each, "
-            "with the columns subject, item and score."
+            "with the columns item and score (and subject)."
         ) from None
     except (
         OSError,
@@ -339,7 +339,7 @@ class Numbers(dict[object, float]):
         except OverflowError as error:
             ends = f"{self._low:g} and {self._high:g}"
             raise OptionError(
-                f"{where}: the score {error.args[0]:g} is not between {ends}. Give --range."
+                f"{where}: the score {error.args[0]:g} is not between {ends}. Give --range LOW HIGH."
             ) from None
         except (TypeError, ValueError):
             said = f"{where}: the score {quoted(repr(value), 60)} is not a number."
@@ -420,15 +420,16 @@ def _of_csv(path: Path) -> Iterator[Row]:
     for lines, columns in blocks:
         count += len(lines)
         own = dict(zip(header, columns, strict=True))
-        for name in ("subject", "item"):
-            _check_named(name, own[name], lines, header.index(name) + 1)
+        for name in header:
+            if name in ("subject", "item"):
+                _check_named(name, own[name], lines, header.index(name) + 1)
         for name, known in apart.items():
             _check_one(name, known, own[name], lines, header.index(name) + 1)
         tasks = (one or "all items" for one in own.get("task", repeat("", len(lines))))
         places = zip(repeat(path), lines, repeat(header.index("score") + 1))
-        yield from zip(
-            tasks, own["subject"], own["item"], repeat("score"), own["score"], places
-        )
+        items = own["item"]
+        subjects = own.get("subject", items)
+        yield from zip(tasks, subjects, items, repeat("score"), own["score"], places)
     if not count:
         said = "The file has no rows."
         raise TableError(first, 1, said, "Add a row for each score.")
@@ -459,7 +460,10 @@ def _check_one(
     for cell, line in zip(cells, lines, strict=True):
         known.setdefault(cell, line)
     if len(known) > 1:
-        raise TableError([*known.values()][1], column, *_several(name, known))
+        said, remedy = _several(name, known)
+        if name == "model":
+            remedy += " In Python, verdict(pandas.read_csv(FILE)) compares every two."
+        raise TableError([*known.values()][1], column, said, remedy)
 
 
 def _with_index(given: Any, score: str) -> Any:
@@ -676,7 +680,8 @@ def _without_na(column: Any) -> list[Any]:
 
 def _check_names(line: int, header: Sequence[str]) -> None:
     absent = [name for name in ("subject", "item", "score") if name not in header]
-    if absent:
+    meant = [one for one in header if absent == ["subject"] and _is_meant(one, *absent)]
+    if absent and (meant or absent != ["subject"]):
         said = f"Missing column{'s' * (len(absent) > 1)}: {listed(absent)}."
         raise TableError(line, 1, said, _how_to_name(absent, header))
     tasks = (
@@ -698,7 +703,13 @@ def _how_to_name(absent: Sequence[str], header: Sequence[str]) -> str:
         return f"Type the name {odd[0]!a} in Latin letters."
     if {*absent} <= {name.lower() for name in header}:
         return "Write the names in lower case."
-    return "The first line must name the columns: subject,item,score."
+    if absent == ["subject"]:
+        return (
+            "Rename the column that is meant, or drop it: then each item is a subject."
+        )
+    return (
+        "The first line must name the columns: item,score (and perhaps subject,task)."
+    )
 
 
 def _regular(path: Path) -> IO[bytes]:

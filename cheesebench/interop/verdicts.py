@@ -185,7 +185,7 @@ def verdict(
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
-            Every Eval Ever, a CSV file with the columns subject, item and score (and
+            Every Eval Ever, a CSV file with the columns item and score (and subject,
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
             a directory or a file). Also a data frame with these columns (without item,
             each row is an item; without subject, each item is a subject), or a list of
@@ -364,7 +364,7 @@ def _of_pairs(
     for first, second in pairs:
         one = read(first, name="the first scores")
         other = read(second, name="the second scores")
-        _check_rows((one, first), (other, second))
+        _check_rows((one, first), (other, second), asked.score)
         _check_keys(one, other)
         found += _tasks(one, other, is_one=len(pairs) == 1)
         notes += _notes(one, other)
@@ -454,19 +454,26 @@ def _is_turned(own: Sequence[str], other: Sequence[str]) -> bool:
     return own != other and sorted(own) == sorted(other)
 
 
-def _check_rows(*read: tuple[Scores, object]) -> None:
+def _check_rows(
+    first: tuple[Scores, object], second: tuple[Scores, object], score: str | None
+) -> None:
     """Raise OptionError for rows that would be paired by position, if their numbers
     differ, or two objects of pandas have different indexes.
     """
+    read = first, second
     indexes = [
         given.index  # type: ignore[attr-defined]
         for scores, given in read
         if hasattr(getattr(given, "index", None), "equals") and not scores.keys
     ]
     if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+        own, other = (_unread(given, score) for _, given in read)
+        remedy = "Name the rows in a column 'item', or pair them by position with .reset_index(drop=True)."
+        for name in own:
+            if {*own[name]} == {*other.get(name, ())} and len({*own[name]}) > 1:
+                remedy = f"If the column '{name}' names them, call it 'item': frame.rename(columns={{{name!r}: 'item'}})."
         raise OptionError(
-            "These rows cannot be paired: they have no column 'item', and the indexes differ. Name the rows in a column "
-            "'item', or pair them by position with .reset_index(drop=True)."
+            f"These rows cannot be paired: they have no column 'item', and the indexes differ. {remedy}"
         )
     counts = [
         sum(len(items.index) for items in scores.tasks.values())

@@ -77,6 +77,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "a backend": (lambda run: API.run(MINE), "BackendSpec('mine', ...): expected a name, or a list of"),
     "a reply": (lambda run: API.run("mine/x", plugins=MINE), "returned 'hm', a reply. A function that replies becomes"),
     "progress": (lambda run: API.run("random", progress="yes"), "progress='yes': expected True, False or a"),
+    "a frame of figures": (lambda run: API.figures(run.verdicts()), "runs=<DataFrame>: expected a run"),
     "figures": (lambda run: API.figures(3), "runs=3: expected a run, or a list"),
     "no figures": (lambda run: API.figures([]), "runs=[]: expected a run, or a list of at least one."),
     "dpi": (lambda run: API.figures(run, dpi="high"), "dpi='high': expected a whole number."),

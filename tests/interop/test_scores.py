@@ -325,7 +325,7 @@ def test_mistakes_are_one_line(
         ([good, odd], "'maybe' is not a number"),
         (
             [good, large],
-            "the score 7 is not between 0 and 1. Give --range.",
+            "the score 7 is not between 0 and 1. Give --range LOW HIGH.",
         ),
         ([good, other], "no item in common"),
         ([good, two], "several scores: acc, f1. Choose one with --score"),
@@ -464,6 +464,29 @@ def test_a_table_of_very_many_columns_is_read_in_one_pass(tmp_path: Path) -> Non
     header = ",".join(f"c{n}" for n in range(200_000))
     with pytest.raises(CheeseBenchError, match="Missing columns: subject"):
         read_scores(table(tmp_path / "a.csv", header=header))
+
+
+def test_without_subjects_each_item_of_a_table_is_one(tmp_path: Path) -> None:
+    rows = [f"{n},{n % 2}" for n in range(8)]
+    pandas = pytest.importorskip("pandas")
+    path = table(tmp_path / "a.csv", *rows, header="item,score")
+    [found] = cheesebench.verdict(path, value=0.4).tasks
+    assert (found.subjects, found.rate) == (8, 0.5)
+    [same] = cheesebench.verdict(pandas.read_csv(path), value=0.4).tasks
+    assert same == found
+    path = table(tmp_path / "b.csv", "s1,1,1", header="subj,item,score")
+    with pytest.raises(cheesebench.OptionError, match=r"subject\. Rename the column"):
+        cheesebench.verdict(path, value=0.4)
+
+
+def test_rows_that_another_column_names_say_so() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"model": [*"aabb"], "question": [1, 2] * 2, "right": 1.0})
+    said = (
+        r"'question' names them, call it 'item': frame.rename\(columns=\{'question': "
+    )
+    with pytest.raises(cheesebench.OptionError, match=said):
+        cheesebench.verdict(frame, score="right")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "samples_x.jsonl", "x.eval"])
