@@ -420,9 +420,8 @@ def _of_csv(path: Path) -> Iterator[Row]:
     for lines, columns in blocks:
         count += len(lines)
         own = dict(zip(header, columns, strict=True))
-        for name in header:
-            if name in ("subject", "item"):
-                _check_named(name, own[name], lines, header.index(name) + 1)
+        for name in sorted(own.keys() & {"subject", "item"}, reverse=True):
+            _check_named(name, own[name], lines, header.index(name) + 1)
         for name, known in apart.items():
             _check_one(name, known, own[name], lines, header.index(name) + 1)
         tasks = (one or "all items" for one in own.get("task", repeat("", len(lines))))
@@ -678,10 +677,18 @@ def _without_na(column: Any) -> list[Any]:
     return [*column]
 
 
-def _check_names(line: int, header: Sequence[str]) -> None:
+def _absent(header: Sequence[str]) -> list[str]:
+    """Return the columns that a table lacks. One for subjects is needed only if another
+    name of it is there.
+    """
     absent = [name for name in ("subject", "item", "score") if name not in header]
-    meant = [one for one in header if absent == ["subject"] and _is_meant(one, *absent)]
-    if absent and (meant or absent != ["subject"]):
+    if absent == ["subject"] and not any(_is_meant(one, "subject") for one in header):
+        return []
+    return absent
+
+
+def _check_names(line: int, header: Sequence[str]) -> None:
+    if absent := _absent(header):
         said = f"Missing column{'s' * (len(absent) > 1)}: {listed(absent)}."
         raise TableError(line, 1, said, _how_to_name(absent, header))
     tasks = (

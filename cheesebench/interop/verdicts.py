@@ -467,13 +467,9 @@ def _check_rows(
         if hasattr(getattr(given, "index", None), "equals") and not scores.keys
     ]
     if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
-        own, other = (_unread(given, score) for _, given in read)
-        remedy = "Name the rows in a column 'item', or pair them by position with .reset_index(drop=True)."
-        for name in own:
-            if {*own[name]} == {*other.get(name, ())} and len({*own[name]}) > 1:
-                remedy = f"If the column '{name}' names them, call it 'item': frame.rename(columns={{{name!r}: 'item'}})."
         raise OptionError(
-            f"These rows cannot be paired: they have no column 'item', and the indexes differ. {remedy}"
+            "These rows cannot be paired: they have no column 'item', and the indexes differ. "
+            f"{_naming(_unread(first[1], score), _unread(second[1], score))}"
         )
     counts = [
         sum(len(items.index) for items in scores.tasks.values())
@@ -485,6 +481,16 @@ def _check_rows(
             f"These rows cannot be paired: there are {counts[0]:,} and {counts[1]:,}, and nothing names them. Give two "
             "data frames with a column 'item', or equally many scores (nan where one is missing)."
         )
+
+
+def _naming(own: Mapping[str, list[str]], other: Mapping[str, list[str]]) -> str:
+    """Return the remedy for rows that nothing names. The columns that are not read are
+    given.
+    """
+    for name, values in own.items():
+        if len({*values}) > 1 and {*values} == {*other.get(name, ())}:
+            return f"If the column '{name}' names them, call it 'item': frame.rename(columns={{{name!r}: 'item'}})."
+    return "Name the rows in a column 'item', or pair them by position with .reset_index(drop=True)."
 
 
 class Means(NamedTuple):
