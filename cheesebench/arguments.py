@@ -50,7 +50,7 @@ _OPTION = re.compile(
     r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?: [^\s,;:()']+)*"
     r" --[^,;:()']*)"
     r"|(?<![\w-])--(?:cheese-)?(?P<name>[a-z]+(?:-[a-z]+)*)"
-    r"(?:[ =](?P<value>[^\s,;:()']*[^\s,;:()'.]))?"
+    r"(?:[ =](?P<value>'[^']*'|[^\s,;:()']*[^\s,;:()'.]))?"
 )
 
 
@@ -98,6 +98,8 @@ def _argument(found: re.Match[str]) -> str:
         return f"{key}=True{found[0].removeprefix(f'--{name}')}"
     if value is None:
         return f"{key}="
+    if value.startswith("'"):
+        return f"{key}={value}"
     if _NO_VALUE.fullmatch(value):
         return f"{key}= {value}"
     inner, is_pair, one = value.partition("=")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from html import escape, unescape
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench import api, arguments, tables
+from cheesebench.amounts import duration
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.chat import BackendSpec
@@ -260,6 +262,8 @@ def figures(
         if entry.parameters is not None
         for name in (entry.name, *entry.aliases)
     }
+    line, began = api.teller(None), time.monotonic()
+    line("Drawing; figures of behaviour replay every trial")
     try:
         with ExitStack() as stack:
             logs = [
@@ -284,6 +288,7 @@ def figures(
             )
             drawn = {name.rpartition(".")[0] for name in found}
             found.absent = tuple(name for name in names if name not in drawn)
+            line(f"Drawn in {duration(time.monotonic() - began)}.\n")
             return found
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":

@@ -414,6 +414,7 @@ def test_a_command_names_its_options(
     ("said", "spoken"),
     [
         ("--control memoryless.", "control='memoryless'."),
+        ("--run-id 'a b' cannot name a run", "run_id='a b' cannot name a run"),
         ("Give --max-tokens instead.", "Give max_tokens= instead."),
         ("(--familywise corrects all)", "(familywise=True corrects all)"),
         ("--backend-option a_b=NAME", "backend_option={'a_b': NAME}"),
