@@ -765,18 +765,22 @@ def run(
         CheeseBenchError: For a mistake in the arguments, before anything is run. The
             message names a remedy.
     """
-    return _work(
-        models,
-        protocols or None,
-        view=view or None,
-        plugins=plugins,
-        progress=progress,
-        design=design,
-        subjects=subjects,
-        seed=seed,
-        results=results,
-        **options,
-    ).do()
+    try:
+        work = _work(
+            models,
+            protocols or None,
+            view=view or None,
+            plugins=plugins,
+            progress=progress,
+            design=design,
+            subjects=subjects,
+            seed=seed,
+            results=results,
+            **options,
+        )
+    except KeyboardInterrupt:  # Plugins are loaded here.
+        raise _InterruptedError(_NOTHING) from None
+    return work.do()
 
 
 run.__doc__ = f"{run.__doc__}\n    Options:\n" + "\n".join(

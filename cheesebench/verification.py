@@ -45,7 +45,7 @@ def _unheard(said: object) -> None:
 
 #: Number of trials of each cell that ``replay_counted`` has replayed in this process,
 #: by the digest of its log's rows.
-_REPLAYED: dict[str, dict[records.CellKey, int]] = {}
+REPLAYED: dict[str, dict[records.CellKey, int]] = {}
 
 
 def replay_counted(
@@ -73,7 +73,7 @@ def replay_counted(
             return (
                 f"Not replayed: {name}, which CheeseBench {version} wrote.{_told(log)}"
             )
-        known = _REPLAYED.setdefault(log.rows_digest(), {})
+        known = REPLAYED.setdefault(log.rows_digest(), {})
         before = len(known)
         trials, said = replay(
             log,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench import verification
 from cheesebench.cli import main
 from cheesebench.experiment import log_file
 from cheesebench.experiment.cells import find_design, plan_cell
@@ -89,6 +90,7 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
     def run(*arguments: object) -> Result:
         log_file.OPENED.clear()  # as in a process of the command's own
+        verification.REPLAYED.clear()
         code = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Result(code, captured.out, captured.err)
