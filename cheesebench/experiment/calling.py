@@ -660,7 +660,7 @@ class ModelChannel:
         self._given_up += 1
         if silent and self._given_up >= MIN_FAILED_SUBJECTS:
             self.stop(
-                f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes"
+                f"{text.rstrip('.')}; there was no reply at all for {PATIENCE / 60:g} minutes"
             )
 
     def stop(self, text: str) -> None:
@@ -953,7 +953,7 @@ class Caller:
             # The server failed before the budget was spent, so the server is the cause
             # of the stop.
             return SubjectStoppedError(
-                f"{self.channel.silence}; no reply came before the limit: {spent}"
+                f"{self.channel.silence.rstrip('.')}; no reply came before the limit: {spent}"
             )
         return BudgetSpentError(f"{spent}{self.channel.trouble}")
 

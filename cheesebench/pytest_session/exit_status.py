@@ -176,13 +176,14 @@ REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 #: Matches the part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
-#: Patterns for the beginnings of causes, with the remedy. The server answered the first
-#: question, so if it gives no reply later, something has changed.
+#: Remedy for empty replies. The server answered the first question, so if it gives no
+#: reply later, something has changed.
+_CHANGED = (
+    "Mend what has changed in the model or its server (template, stop words, limits)"
+)
+#: Patterns for the beginnings of causes, with the remedy.
 _TO_MEND = (
-    (
-        re.compile(r"malformed: (?!The answer)|\d+ empty replies in a row"),
-        "Mend what has changed in the model or its server (template, stop words, limits)",
-    ),
+    (re.compile(r"malformed: (?!The answer)"), _CHANGED),
     (
         re.compile(r"malformed: "),
         "Find what answers in the server's place (a proxy, a login page), and mend that",
@@ -283,15 +284,18 @@ def _of_failures(found: Findings) -> str:
         lost = [cell for cell in found.cells if cell.verdict is Verdict.ERROR]
         if any(cell.outcomes.get("run anew") for cell in lost):
             return "Start a new run (in CI: push a commit), because stops made this one repeat too many trials."
-        return f"{_to_mend(found)}, then continue the run with {_resume(found)}."
+        return _to_mend(found)
     return _after_comparing(found, found.compared)
 
 
 def _to_mend(found: Findings) -> str:
     """Return the remedy for the first cause of missing trials."""
     first = next(iter(found.faults), "")
+    if "empty replies in a row" in first:
+        return f"{_CHANGED}, then start a new run (in CI: push a commit), because this one keeps its empty replies."
     fitting = (text for pattern, text in _TO_MEND if pattern.match(first))
-    return next(fitting, "Remove the cause")
+    text = next(fitting, "Remove the cause")
+    return f"{text}, then continue the run with {_resume(found)}."
 
 
 def _with_larger_budgets(found: Findings) -> str:

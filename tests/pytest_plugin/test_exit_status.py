@@ -191,7 +191,12 @@ def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
     lost = replace(LOST, causes=(f"stopped in trial 3: {cause}", "quota: none"))
     found = replace(NOTHING, **GATE, cells=(lost,), unmeasured=1)
     assert remedy(1, found).startswith(mend)
-    assert ", then continue the run with `--resume r1`" in remedy(1, found)
+    again = (
+        "start a new run"
+        if "in a row" in cause
+        else "continue the run with `--resume r1`"
+    )
+    assert f", then {again}" in remedy(1, found)
 
 
 def test_causes_are_said_once_and_those_of_a_mute_cell_first() -> None:
