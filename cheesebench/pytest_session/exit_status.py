@@ -163,6 +163,17 @@ class Findings:
         return list(known.values())
 
     @property
+    def begun_anew(self) -> list[str]:
+        """A list with the phrase on cells whose earlier replies were lost. It is empty
+        if there are none.
+        """
+        remarks = (text for one in self.cells for text in one.remarks)
+        found = list(filter(None, map(_ANEW.match, remarks)))
+        lost = sum(int(one[1].replace(",", "")) for one in found)
+        said = f"{self.cells_text(len(found))} begun anew, because none of {lost:,} earlier replies named an action"
+        return [said] if found else []
+
+    @property
     def forgiven(self) -> list[str]:
         """Phrases on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
@@ -176,6 +187,9 @@ REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 #: Matches the part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
+#: Matches the remark on a cell that was begun anew. The group is how many replies were
+#: lost.
+_ANEW = re.compile(r"The cell was begun anew[^:]*: none of ([\d,]+) earlier replies")
 #: Remedy for empty replies. The server answered the first question, so if it gives no
 #: reply later, something has changed.
 _CHANGED = (
@@ -216,7 +230,7 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     """
     if status == pytest.ExitCode.OK:
         # The settings come last, because they are not the reason for a success.
-        parts = [*_nothing_failed(found), *found.other_settings]
+        parts = [*_nothing_failed(found), *found.begun_anew, *found.other_settings]
     elif status == pytest.ExitCode.TESTS_FAILED:
         parts = [*found.other_settings, *_something_failed(found)]
     else:

@@ -87,8 +87,6 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         for record in chain.from_iterable(run.trials_by_subject(result.plan))
     ]
     cause = "".join(f": {one.rstrip(' .')}" for one in result.causes[:1])
-    noted = [entry.text for entry in run.log.journal(result.plan, "error")]
-    answers = [text for text in noted if "The answer begins: " in text][-1:]
     counted = f" ({result.missing} of the {result.planned} that count)"
     those = "" if result.planned == len(marks) else counted
     what = "could not be run"
@@ -99,11 +97,18 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         remedy = "Start a new run"
     elif "empty replies in a row" in cause:
         remedy = "Mend the model or its server, then start a new run: this one keeps its empty replies"
-    last = "".join(f"\n\nThe last error: {one}" for one in answers)
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
-        f"This says nothing about the model. {remedy}.{last}"
+        f"This says nothing about the model. {remedy}.{_last_answer(run, result)}"
     )
+
+
+def _last_answer(run: PytestRun, result: CellResult) -> str:
+    """Return a paragraph with the last error that quotes an answer, or ""."""
+    assert run.log is not None
+    noted = [entry.text for entry in run.log.journal(result.plan, "error")]
+    answers = [text for text in noted if "The answer begins: " in text]
+    return "".join(f"\n\nThe last error: {one}" for one in answers[-1:])
 
 
 def _numbers(result: CellResult) -> list[tuple[str, str]]:

@@ -199,6 +199,24 @@ def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
     assert f", then {again}" in remedy(1, found)
 
 
+def test_replies_that_were_lost_are_said_of_a_success() -> None:
+    remark = "The cell was begun anew{}: none of {} earlier replies named an action, and they do not count."
+    once, twice = (
+        replace(PASS, remarks=(remark.format(*how),))
+        for how in (("", "31"), (" 2 times", "1,200"))
+    )
+    found = replace(NOTHING, **GATE, cells=(once, UNDECIDED))
+    assert (
+        "; 1 protocol begun anew, because none of 31 earlier replies named an action."
+        in reason(0, found)
+    )
+    both = replace(found, cells=(once, replace(twice, plan=FAIL.plan)))
+    assert "; 2 protocols begun anew, because none of 1,231 earlier replies" in reason(
+        0, both
+    )
+    assert "begun anew" not in reason(0, replace(found, cells=(PASS,)))
+
+
 def test_causes_are_said_once_and_those_of_a_mute_cell_first() -> None:
     found = replace(NOTHING, cells=(LOST, MUTE))
     assert found.cause == " (no reply named an action, and 2 other causes)"
