@@ -38,8 +38,8 @@ def earlier_amnesias(
 
     The construct of a memory task names an amnesia at a state (of the choice, say). The
     same limit must hold for an amnesia at every state after the one that first tells
-    the item to remember. A state is left out if the construct names another amnesia
-    there, or at a state that a trial may reach from it first.
+    the item to remember. A state from which all paths lead through another amnesia of
+    the construct is left to that amnesia.
     """
     construct = paradigm.specification.construct
     found: dict[Lesion, float] = {}
@@ -87,9 +87,9 @@ def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
     """Return the states between the first states of a trial and the states of an
-    amnesia, in the order of the file. A state is left out if the construct names
-    another amnesia there, or at a state that a trial may reach from it first. A first
-    state is included if a trial may return to it.
+    amnesia, in the order of the file. A state from which all paths lead through another
+    amnesia of the construct is left out. A first state is included if a trial may
+    return to it.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []
@@ -101,8 +101,7 @@ def states_between(specification: Specification, lesion: Lesion) -> list[str]:
         name
         for name in specification.states
         if name in passed & entered
-        and _reached({name}, ways, ()) & lesion.forgets_at
-        and not _reached({name}, ways, lesion.forgets_at) & named
+        and _reached({name}, ways, named) & lesion.forgets_at
     ]
 
 

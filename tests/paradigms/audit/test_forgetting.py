@@ -150,6 +150,22 @@ def test_a_second_amnesia_in_the_construct_hides_no_earlier_one(plant: Plant) ->
     assert asked == {Lesion.parse("amnesia=flash"): 0.5}
 
 
+def test_a_state_before_two_amnesias_is_tried_for_each_of_them(plant: Plant) -> None:
+    two = (
+        ("after: retention, go", "after: retention, if: trial > 5, go: late}, {after: retention, go"),
+        (
+            "    choice:\n",
+            "    late:\n      place: box\n      rules: [{enter: side, reward: 1, end: correct},"
+            " {enter: arm, end: error}]\n    choice:\n",
+        ),
+    )  # fmt: skip
+    told = TOLD["a word during the wait"]
+    asked = earlier_amnesias(
+        plant(*WAIT, *two, construct("choice", "late"), *told), 1.0
+    )
+    assert asked == {Lesion.parse("amnesia=wait"): 0.5}
+
+
 def test_blocks_without_a_cue_come_before_those_that_are_judged(plant: Plant) -> None:
     """In the first block, nothing is told before the wait."""
     marks = ("draw:\n", "draw:\n  marks: {of: {blank: ['.'], lit: ['*']}}\n")
