@@ -143,7 +143,7 @@ HOW_TO_READ = (
     "INCONCLUSIVE: the trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an "
     "action, or trials that could decide were lost to technical faults.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
-    "PASS needs a lower bound above minus the margin, and FAIL an upper bound below it.",
+    "PASS needs a lower bound above minus the margin, and FAIL an upper bound below minus the margin.",
 )
 #: Note on verdicts about a measure.
 HOW_TO_READ_MEASURE = (

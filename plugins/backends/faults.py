@@ -247,7 +247,7 @@ def fault_of_error(
 ) -> ChatFaultError:
     """Return the fault that the JSON of an answer describes: ``{"error": {...}}`` in
     one of its many forms. ``said`` introduces the message. If the JSON has no message,
-    ``body`` is quoted.
+    the beginning of ``body`` is quoted, or the heading of an HTML page.
     """
     codes, message, details = _spoken(content)
     if status < 400:
@@ -268,8 +268,8 @@ def fault_of_error(
 
 
 def _heading(status: int, page: str) -> str:
-    """Return the title or the first heading of an HTML page without its status, or
-    "".
+    """Return the title or the main heading of an HTML page, without the status with
+    which it may begin, or "" if there is none.
     """
     found = re.search(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,200})", page[:20000], re.I)
     said = html.unescape(found[1]).strip() if found else ""

@@ -544,7 +544,7 @@ def variable_name(option: str, given: object) -> str:
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
         # The value may be the key itself, so it must not be shown.
         raise OptionError(
-            f"The option {option} is not the name of an environment variable (capitals, digits and _). "
+            f"The value of the option {option} is not the name of an environment variable (capitals, digits and _). "
             "Export the key under such a name, and give the name."
         )
     return name
