@@ -1015,16 +1015,15 @@ class _Checks:
             for cell, square in enumerate(arena.cells)
         ]
         for place, glyph in state.show:
-            # A later glyph covers an earlier one, unless its place is a variable,
+            # What a variable shows may be any of its values, and others may show the
+            # same. A later glyph covers an earlier one, unless its place is a variable,
             # because it may then be elsewhere.
+            giver = place.name if place.variable else ""
+            drawn = {(character, giver) for character in self._characters(glyph)}
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
-                looks[cell] = (
-                    looks[cell] | {(glyph.name, place.name)}
-                    if place.variable
-                    else {(glyph.name, "")}
-                )
+                looks[cell] = looks[cell] | drawn if place.variable else drawn
         return looks
 
     def _paying(self, state: StateSpec) -> Iterator[tuple[RuleSpec, str]]:

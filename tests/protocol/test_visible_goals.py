@@ -37,8 +37,18 @@ VISIBLE["shown, and then a pause that ends the trial"] = SAMPLE + PAUSE.replace(
 VISIBLE["shown, and come back to"] = SAMPLE.replace(
     "[{enter", "[{enter: x, if: steps > 20, end: found}, {enter"
 ) + PAUSE.replace("NEXT", "go: sample")
+#: Each square has an odour, all of them of one set: which one is new can't be seen.
+ODOURS = (
+    SIDES
+    + "draw: {smell: {permute: [A, B], into: [old, new]}, signs: {sample: side, into: [one, two]}}\n"
+    + trial("{enter: two, reward: 1, end: found}, {enter: one, end: lost}")
+)
+VISIBLE["the only odour"] = ODOURS.replace("run: {", "run: {show: {two: new}, ")
 HIDDEN = {
     "bare goal": "",
+    "one of two odours of one set": ODOURS.replace(
+        "run: {", "run: {show: {one: old, two: new}, "
+    ),
     "a sample, before a choice": SAMPLE + PAUSE.replace("NEXT", "go: choice") + CHOICE,
     "drawn like the start": 'arena: {map: "S..Z", legend: {S: {zone: box, glyph: P}, Z: {zone: goal, glyph: P}}}',
     "one of two drawn alike": 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a, glyph: P}, B: {zone: b, glyph: P}}}'
