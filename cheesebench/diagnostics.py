@@ -280,6 +280,7 @@ _WARNINGS = {
     335: "The animals' values seem to be in percent where the measure is a share, or the other way round.",
     336: "`estimand: {last: K}` counts only a part of a block, and the audit of a construct judges whole blocks.",
     337: "A test expects `success`, but the protocol (an edition that deletes it, say) has none.",
+    338: "A subject that does nothing has the best value of the measure that the verdict is about, and passes.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

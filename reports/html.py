@@ -667,6 +667,8 @@ def _page(
         contrast_headers=words.CONTRAST_HEADERS,
         contrast_rows=words.contrast_rows(summary.contrasts),
         how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
+        doubtful=matrix.DOUBTFUL,
+        doubts=matrix.doubts(summary.cells),
         matrix=matrix.matrix(summary),
         how_to_read_matrix=matrix.HOW_BOARD,
         how_to_read_profile=words.HOW_TO_READ_PROFILE,

@@ -668,12 +668,17 @@ def _told(cell: CellResult, what: str) -> str:
     return f"**{escape(clean(name))}** ({escape(clean(model))}): {escape(clean(what))}"
 
 
-def _doubtful(cells: Sequence[CellResult]) -> list[str]:
-    found = [
-        f"- {_told(cell, '; '.join(said))}"
+def doubts(cells: Sequence[CellResult]) -> list[tuple[CellResult, str]]:
+    """Return the doubtful cells, each with its doubts."""
+    return [
+        (cell, "; ".join(said))
         for cell in cells
         if (said := (*cell.warnings, *cell.remarks))
     ]
+
+
+def _doubtful(cells: Sequence[CellResult]) -> list[str]:
+    found = [f"- {_told(cell, said)}" for cell, said in doubts(cells)]
     left = len(found) - MOST_DOUBTFUL
     return [*found[:MOST_DOUBTFUL], *([f"- and {left} more"] if left > 0 else [])]
 

@@ -208,6 +208,13 @@ def _paradigm(options: argparse.Namespace) -> tuple[str, str]:
         raise OptionError(
             "--parent works only with the template 'edition'. Remove it, or use that template."
         )
+    catalogue = installed_catalogue()
+    for path in (*catalogue.files.values(), *catalogue.inside()):
+        if path.name.removesuffix(SUFFIX) == options.name:
+            raise OptionError(
+                f"'{options.name}' is the name of an installed paradigm. Choose another one, or write an edition:"
+                f" cheesebench new edition NAME --parent {options.name}."
+            )
     return f"{options.name}{SUFFIX}", protocol_text(options.template, options.name)
 
 

@@ -623,6 +623,7 @@ class _Checks:
         self.words()
         self.glyphs()
         self.visible_goals()
+        self.nothing_done()
         self.simultaneous()
         check_promises(self.spec, self.root, self.diagnostics)
 
@@ -1096,6 +1097,36 @@ class _Checks:
             node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
         }
         return any(check.hidden in read for check in self.spec.document.checks)
+
+    def nothing_done(self) -> None:
+        """Warn (338) of a verdict that asks for less of what only actions count: who
+        does nothing passes.
+        """
+        about = self.spec.judged
+        if about is None or about.better != "lower" or about.bar < 0:
+            return
+        match self.spec.measures[about.measure]:
+            case ex.Variable(name) if self._is_only_done(name):
+                self.diagnostics.warning(
+                    338,
+                    self.root.find(("reference",)).position,
+                    f"A subject that does nothing has the best value of '{about.measure}', 0, and passes.",
+                    "Let the verdict be about trials of which some ask for a response, and others for none (`success`).",
+                )
+
+    def _is_only_done(self, counter: str) -> bool:
+        """Return whether only going somewhere and pressing change this counter."""
+        states = self.spec.states.values()
+        rules = [*self.spec.watch, *(rule for state in states for rule in state.rules)]
+        counting = [rule for rule in rules if counter in rule.effects.count]
+        other = [self.spec.each, *(one.entry for one in states)]
+        other += [one.each for one in states]
+        changed = {name for one in other for name in one.count}
+        for effects in (*other, *(rule.effects for rule in rules)):
+            changed |= {one.variable for one in effects.assignments}
+        triggers = {rule.trigger for rule in counting}
+        unchanged = {*changed, *self.spec.variables}.isdisjoint({counter})
+        return unchanged and bool(triggers) and triggers <= {"enter", "press"}
 
     def simultaneous(self) -> None:
         """Note (401) two triggers that can fire on the same step."""

@@ -97,6 +97,11 @@ def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
         "must end with .protocol.yaml"
         in run("new", "maze", "x", "--output", "x.yaml").err
     )
+    for name in ("t_maze", "five_choice"):
+        assert (
+            f"'{name}' is the name of an installed paradigm"
+            in run("new", "maze", name).err
+        )
     outside = here / "elsewhere" / "x.protocol.yaml"
     assert (
         "The new file would have errors"

@@ -130,6 +130,16 @@ def test_a_summary_alone_has_a_page_without_player(
     assert "ERROR" in page
 
 
+def test_doubts_stand_at_the_top(make_plan: MakePlan, make_run: MakeRun) -> None:
+    whole = make_run([(make_plan("pool"), 0.6)])
+    assert "Doubtful" not in render(whole)
+    doubtful = dataclasses.replace(whole.cells[0], warnings=("too few <animals>",))
+    page = render(dataclasses.replace(whole, cells=(doubtful,)))
+    header = page[: page.index("</header>")]
+    assert "Doubtful, whatever the verdict: 1" in header
+    assert "too few &lt;animals&gt;" in header
+
+
 @pytest.mark.parametrize(("cells", "windows"), [(3, 0), (40, 3)])
 def test_tables_of_many_rows_are_windows(
     make_plan: MakePlan, make_run: MakeRun, cells: int, windows: int
