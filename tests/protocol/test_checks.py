@@ -42,6 +42,11 @@ def test_an_error_stands_where_it_was_made(
 
 
 WARNINGS = {
+    "a measure that is best if nothing is done": (
+        "W338", trial("{enter: box, count: presses}, {enter: goal, reward: 1, end: found}")
+        + "measures: {got: presses}\n"
+        + "reference: «[{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
+    ),
     "unreachable state": ("W302", f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}, «lost: {{}}}}}}"),
     "rule after one that takes all": ("W303", trial("{enter: goal, reward: 1, end: found}, «{enter: goal, end: lost}")),
     "rule after a group": ("W303", SIDES + trial("{enter: side, reward: 1, end: found}, «{enter: goal, end: lost}")),
