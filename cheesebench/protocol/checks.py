@@ -9,7 +9,7 @@ import dataclasses
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, product
 from operator import eq, ge, gt, le, lt
 
 from cheesebench.diagnostics import Diagnostics, EnoughFindingsError, Position
@@ -1019,13 +1019,17 @@ class _Checks:
             # What a variable shows may be any of its values, and others may show the
             # same. A later glyph covers an earlier one, unless its place is a variable,
             # because it may then be elsewhere.
-            giver = place.name if place.variable else ""
-            drawn = {(character, giver) for character in self._characters(glyph)}
+            drawn = self._drawn_by(place, glyph)
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
                 looks[cell] = looks[cell] | drawn if place.variable else drawn
         return looks
+
+    def _drawn_by(self, place: Place, glyph: Place) -> set[tuple[str, str]]:
+        """Return the possible looks of a square at which a state shows a glyph."""
+        giver = place.name if place.variable else ""
+        return set(product(self._characters(glyph), [giver]))
 
     def _paying(self, state: StateSpec) -> Iterator[tuple[RuleSpec, str]]:
         """Yield the rules that may reward a subject for being at a place, each with the
@@ -1117,16 +1121,15 @@ class _Checks:
     def _is_only_done(self, counter: str) -> bool:
         """Return whether only going somewhere and pressing change this counter."""
         states = self.spec.states.values()
-        rules = [*self.spec.watch, *(rule for state in states for rule in state.rules)]
-        counting = [rule for rule in rules if counter in rule.effects.count]
-        other = [self.spec.each, *(one.entry for one in states)]
-        other += [one.each for one in states]
-        changed = {name for one in other for name in one.count}
-        for effects in (*other, *(rule.effects for rule in rules)):
-            changed |= {one.variable for one in effects.assignments}
-        triggers = {rule.trigger for rule in counting}
-        unchanged = {*changed, *self.spec.variables}.isdisjoint({counter})
-        return unchanged and bool(triggers) and triggers <= {"enter", "press"}
+        idle = [self.spec.each]
+        rules = list(self.spec.watch)
+        for state in states:
+            idle += [state.entry, state.each]
+            rules += state.rules
+        if counter in self.spec.variables or any(counter in one.count for one in idle):
+            return False
+        triggers = {rule.trigger for rule in rules if counter in rule.effects.count}
+        return bool(triggers) and triggers <= {"enter", "press"}
 
     def simultaneous(self) -> None:
         """Note (401) two triggers that can fire on the same step."""
