@@ -638,7 +638,9 @@ def conditions(groups: Sequence[drawing.Group]) -> Drawn:
                 for name, rate in zip(by_graph.graphs, row, strict=True)
                 if rate == rate
             ]
-            said.append(f"{group.label}, {by_graph.conditions[at]}: {', '.join(known)}")
+            said.append(
+                f"{group.label}, {by_graph.conditions[at]}: {', '.join(known) or 'no rate'}"
+            )
         axes.set_xticks(
             range(len(by_graph.graphs)),
             map(drawing.plain, by_graph.graphs),

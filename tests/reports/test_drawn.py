@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from cheesebench.behaviour import Behaviour, Track
+from cheesebench.interfaces import Ground, Scene, Tile
+from cheesebench.records import Variant
 from cheesebench.reports import behaviour_figures, figures
-from cheesebench.reports.behaviour_figures import lived
+from cheesebench.reports.behaviour_figures import Lived, lived
 from cheesebench.reports.figures import _groups
+from cheesebench.statistics import summarise_run
 from cheesebench.summaries import summarise_log
+from tests.reports.conftest import plan_of, trials_of
 from tests.reports.html.conftest import make_log, maze
 from tests.reports.test_rich_run import rich_run
 from tests.stored import check_stored
@@ -84,6 +89,28 @@ def film(figure: Figure) -> str:
     return "\n".join(lines)
 
 
+def room() -> Ground:
+    """A room with a landmark in the north, two holes, an area of four squares, and one of
+    three, which is too small to be drawn.
+    """
+    kinds: dict[str, Any] = {"#": "wall", "A": "landmark"}
+    tiles = tuple(
+        tuple(Tile(kinds.get(glyph, "floor"), glyph) for glyph in row)
+        for row in ("###A###", "#.....#", "#o...o#", "#.....#", "#######")
+    )
+    area, small = {(0, 3), (1, 3), (0, 4), (1, 4)}, {(2, 5), (3, 5), (4, 5)}
+    zones = {"area": frozenset(area), "small": frozenset(small)}
+    return Ground(Scene(tiles), -1, 2, zones, centre=(2.0, 4.0))
+
+
+def walked(number: int, tracks: list[Track], **changes: object) -> Lived:
+    plan = plan_of("a_room", **changes)
+    [group] = _groups([summarise_run({}, [plan], trials_of(plan, 0.5))])
+    return Lived(
+        number, group, group.cells[0], Behaviour(plan, "session"), room(), tracks
+    )
+
+
 SIZES = {"walker": 7.0, "provider/swimmer": 70.0}
 
 
@@ -128,3 +155,75 @@ def test_what_the_figures_of_lives_draw(tmp_path: Path) -> None:
         "tracks": behaviour_figures.maps(lives, single=True),
     }
     check_stored("figures.lives.txt", joined(drawn))
+
+
+def test_what_maps_of_a_room_draw() -> None:
+    """A track with a jump, a probe in which nothing pays, and a room that is turned."""
+    goals = frozenset({(4, 4)})
+    way = ((0, 3), (1, 3), (3, 5), (4, 5))
+    tracks = [
+        Track(0, 1, 0, False, way, goals),
+        Track(0, 2, 4, True, way[:2], goals, 180),
+        Track(1, 2, 5, True, way[2:], frozenset({(0, 4)}), 180),
+        Track(0, 3, 8, None, way[1:3], goals),
+    ]
+    plans = ({"blocks": (("training", 2, 4, True), ("probe", 1, 2, False))}, {})
+    lives = [
+        walked(number, tracks, idle=(3,), trials=10, **plan)
+        for number, plan in enumerate(plans)
+    ]
+    assert [list(one.panels) for one in lives] == [
+        ["session 1", "session 2", "session 3, probe"],
+        ["session 1", "session 2", "session 3, nothing pays"],
+    ]
+    assert walked(0, tracks[-1:], idle=(3,)).panels == {"session 3": 3}
+    drawn = {
+        "occupancy": behaviour_figures.maps(lives[:1], single=False),
+        "tracks": behaviour_figures.maps(lives, single=True),
+        "nothing": behaviour_figures.maps([walked(0, [])], single=True),
+    }
+    check_stored("figures.maps.txt", joined(drawn))
+
+
+def test_what_the_figure_of_many_conditions_draws() -> None:
+    graphs = [f"maps_{graph}" for graph in ("line", "star")]
+    rates = {"path": 1.0, "edges": 0.0, "lost": "budget"}
+    cells = [
+        (plan_of(graph, variant=Variant.parse(f"{domain}-{name}"), subjects=1), rate)
+        for graph in graphs
+        for domain in ("rooms", "ties", "towns", "trees", "jobs")
+        for name, rate in rates.items()
+        if (graph, name) != ("maps_star", "edges")
+    ]
+    trials = [
+        one
+        for plan, rate in cells
+        for one in (
+            trials_of(plan, 0.0, missing=rate)
+            if isinstance(rate, str)
+            else trials_of(plan, rate)
+        )
+    ]
+    groups = _groups([summarise_run({}, [plan for plan, _ in cells], trials)])
+    drawn = {"conditions": behaviour_figures.conditions(groups)}
+    check_stored("figures.conditions.txt", joined(drawn))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: behaviour_figures.took([], "latency"),
+        lambda: behaviour_figures.judged_measures([]),
+        lambda: behaviour_figures.conditions([]),
+    ],
+)
+def test_nothing_is_drawn_of_nothing(draw: Callable[[], object]) -> None:
+    assert draw() is None
+
+
+def test_panels_that_are_left_over_are_not_seen() -> None:
+    found = behaviour_figures._panels("abcde", str.upper)
+    assert found is not None
+    figure, panels = found
+    assert [one.get_title() for one in panels.values()] == ["A", "B", "C", "D", "E"]
+    assert [one.get_visible() for one in figure.axes] == [True] * 5 + [False] * 3
