@@ -90,8 +90,8 @@ def film(figure: Figure) -> str:
 
 
 def room() -> Ground:
-    """A room with a landmark in the north, two holes, an area of four squares, and one of
-    three, which is too small to be drawn.
+    """A room with a landmark in the north, two holes, an area of four squares, and
+    one of three, which is too small to be drawn.
     """
     kinds: dict[str, Any] = {"#": "wall", "A": "landmark"}
     tiles = tuple(

@@ -12,7 +12,7 @@ from cheesebench.statistics.gate import kept, loss, other_settings, sentence
 from tests.reports.conftest import MANIFEST, plan_of, trials_of
 from tests.reports.test_rich_run import LATENCY, rich_run
 from tests.statistics.test_comparison import EVEN, cell
-from tests.stored import check_stored, without_prose
+from tests.stored import check_stored
 
 MEASURED: dict[str, Any] = {"measured": LATENCY, "margin": 5.0, "animals": 30.0}
 #: Of the settings of a model, three are named, and how many more there are.
@@ -62,8 +62,6 @@ def old_and_new() -> RunComparison:
 def test_a_comparison_is_compared_with_what_is_stored() -> None:
     found = old_and_new()
     check_stored("comparison.json", strict_json(to_plain(found), indent=1) + "\n")
-    check_stored("comparison.txt", without_prose(reports.text(found)))
-    check_stored("comparison.md", without_prose(reports.markdown(found)))
 
 
 def test_an_exit_code_is_explained_by_what_was_lost() -> None:
