@@ -167,7 +167,10 @@ def test_what_maps_of_a_room_draw() -> None:
         Track(1, 2, 5, True, way[2:], frozenset({(0, 4)}), 180),
         Track(0, 3, 8, None, way[1:3], goals),
     ]
-    plans = ({"blocks": (("training", 2, 4, True), ("probe", 1, 2, False))}, {})
+    plans: tuple[dict[str, Any], ...] = (
+        {"blocks": (("training", 2, 4, True), ("probe", 1, 2, False))},
+        {},
+    )
     lives = [
         walked(number, tracks, idle=(3,), trials=10, **plan)
         for number, plan in enumerate(plans)
@@ -187,7 +190,7 @@ def test_what_maps_of_a_room_draw() -> None:
 
 def test_what_the_figure_of_many_conditions_draws() -> None:
     graphs = [f"maps_{graph}" for graph in ("line", "star")]
-    rates = {"path": 1.0, "edges": 0.0, "lost": "budget"}
+    rates: dict[str, float | str] = {"path": 1.0, "edges": 0.0, "lost": "budget"}
     cells = [
         (plan_of(graph, variant=Variant.parse(f"{domain}-{name}"), subjects=1), rate)
         for graph in graphs

@@ -17,6 +17,7 @@ from cheesebench.reports import html
 from cheesebench.reports.player import Shelf
 from cheesebench.statistics import RunSummary, summarise_run
 from cheesebench.statistics.comparison import CountedRun, RunComparison, compare_runs
+from cheesebench.statistics.summary import TAXONOMY
 from tests.reports.conftest import plan_of, trials_of
 from tests.reports.html.test_page import Outline
 from tests.reports.html.test_trials import unpacked
@@ -73,8 +74,14 @@ def test_strategies_are_shares_of_the_trials_of_a_session() -> None:
         ],
     }
     drawn = list[Any]()
-    [found] = html._strategies(lived, lambda one: drawn.append(one) or 7)
-    assert (found["name"], found["chart"], len(drawn)) == ("search", 7, 1)
+
+    def draw(chart: Any) -> int:
+        drawn.append(chart)
+        return 7
+
+    [found] = html._strategies(lived, draw)
+    assert (found["name"], found["chart"]) == ("search", 7)
+    assert drawn == [html.stacked(lived, "search")]
     assert found["text"].startswith("serial 100 % at first, 0 % at last, direct 0 %")
     asked = Behaviour(plan_of(items=True), "session", strategies={"search": counts})
     assert html._strategies(asked, lambda _: 7) == []
@@ -137,10 +144,10 @@ def test_outcomes_are_shares_of_a_bar() -> None:
     assert first == html.Share(0, 0.0, html.WIDTH / 4, "success: 5 (25 %)")
     assert (second.x, second.width) == (html.WIDTH / 4, html.WIDTH * 3 / 4)
     assert second.text == "odd: 15 (75 %)"
-    assert second.kind == len(html.TAXONOMY)
+    assert second.kind == len(TAXONOMY)
 
 
-PLAN = {"view": "ascii_2d", "model": "walker"}
+PLAN: dict[str, Any] = {"view": "ascii_2d", "model": "walker"}
 
 
 def compared(missing: int = 0) -> RunComparison:
