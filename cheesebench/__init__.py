@@ -350,7 +350,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        try:
+            return getattr(importlib.import_module(_HOME[name]), name)
+        except KeyboardInterrupt:
+            said = f"Interrupted while cheesebench.{name} was loaded."
+            raise KeyboardInterrupt(said) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -779,7 +779,7 @@ def run(
             **options,
         )
     except KeyboardInterrupt:  # Plugins are loaded here.
-        raise _InterruptedError(_NOTHING) from None
+        raise KeyboardInterrupt(_NOTHING) from None
     return work.do()
 
 
@@ -863,13 +863,6 @@ class _StoppedError(Exception):
     """The run was cancelled."""
 
 
-class _InterruptedError(KeyboardInterrupt):
-    """Ctrl-C. A notebook shows the line that was interrupted, and the message."""
-
-    _render_traceback_ = OptionError._render_traceback_
-
-
-_InterruptedError.__name__ = "KeyboardInterrupt"
 _OVER = "Nothing was left to run in '{}': no agent or model was asked.\n"
 _NOTHING = "Interrupted before anything was run, so no run was kept."
 
@@ -893,7 +886,7 @@ class _Work:
         try:
             path = self._run()
         except KeyboardInterrupt as error:
-            raise _InterruptedError(str(error) or _NOTHING) from None
+            raise KeyboardInterrupt(str(error) or _NOTHING) from None
         found = Run(path, self._plugins)
         for said in (*found._broken(), *found._cut_off()):
             self._tell(f"{said}\n")

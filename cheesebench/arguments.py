@@ -394,7 +394,10 @@ def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
                     default = signature.parameters[name].default
                     if value is not default or default == ():
                         bound.arguments[name] = read(name, kinds[name], value)
-                return function(*bound.args, **bound.kwargs)
+                try:
+                    return function(*bound.args, **bound.kwargs)
+                except KeyboardInterrupt as error:
+                    raise errors.Interrupted(*error.args) from None
 
         return call
 

@@ -42,6 +42,15 @@ class CheeseBenchError(Exception):
         return [*_callers_line(self.__traceback__), f"{type(self).__name__}: {self}"]
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C. A notebook shows the line that was interrupted, and the message."""
+
+    _render_traceback_ = CheeseBenchError._render_traceback_
+
+
+Interrupted.__name__ = "KeyboardInterrupt"
+
+
 def _callers_line(trace: TracebackType | None) -> Iterator[str]:
     """Yield the line of code from which this package was called, with its number."""
     ours, last = str(Path(__file__).parent), None

@@ -138,6 +138,19 @@ def test_ipython_shows_the_line_of_the_user_and_the_message() -> None:
     assert said == "OptionError: models=5: expected a name, or a list of names."
 
 
+def test_an_interrupted_function_shows_the_line_of_the_user() -> None:
+    @arguments.checked()
+    def stopped(seed: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        stopped(3)
+    shown: Any = caught.value
+    line, said = shown._render_traceback_()
+    assert "stopped(3)" in line
+    assert said == "KeyboardInterrupt: "
+
+
 def test_every_option_is_read_by_what_it_takes() -> None:
     taken = {key: arguments.kind_of(one) for key, one in options.BY_KEY.items()}
     assert taken["subjects"] is arguments.WHOLE
