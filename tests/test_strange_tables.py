@@ -11,7 +11,7 @@ import pytest
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interop.scores import read_scores
 from tests.arenas import examine
-from tests.protocol import test_animals, test_csv_tables
+from tests.protocol import animals, test_csv_tables
 
 #: By reader: the names of three columns, and two rows.
 TABLES = {
@@ -41,8 +41,8 @@ def outcome(reader: str, content: bytes, folder: Path) -> str:
         if specification is not None:
             return repr(specification.draws)
     else:
-        keys = test_animals.FOUR + test_animals.NAMED
-        specification, found = test_animals.written(folder, keys, content)
+        keys = animals.FOUR + animals.NAMED
+        specification, found = animals.written(folder, keys, content)
         if specification is not None:
             return repr(specification.reference)
     [one] = [one for one in found if one.severity == "error"]

@@ -16,6 +16,7 @@ import pytest
 from cheesebench.diagnostics import Diagnostic
 from cheesebench.protocol import SUFFIX, Specification
 from tests.arenas import examine_text
+from tests.protocol.short import RIGHT
 
 MARK = "«"
 CORRIDOR = {
@@ -134,6 +135,22 @@ def check_warning(
         assert {one.split()[0] for one in found} <= {code} | beside
 
     return check_warning
+
+
+@pytest.fixture
+def check_mistake() -> Callable[[str, str, str], None]:
+    """Put something wrong in the place of a part of the protocol without a mistake, and
+    check that there is one error, in which ``said`` occurs.
+    """
+
+    def check_mistake(right: str, wrong: str, said: str) -> None:
+        assert right in RIGHT
+        specification, found = _examine(RIGHT.replace(right, wrong, 1))
+        assert specification is None
+        (error,) = [str(one) for one in found if one.severity != "info"]
+        assert said in error
+
+    return check_mistake
 
 
 @pytest.fixture

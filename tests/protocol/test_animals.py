@@ -16,165 +16,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.diagnostics import Diagnostic
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.protocol import Catalogue, Specification, load_protocol, with_arena
+from cheesebench.protocol import Catalogue, load_protocol, with_arena
 from cheesebench.protocol.csv_files import COLUMNS, MEASURED, row_of
 from tests.arenas import examine, examine_text
+from tests.protocol.animals import (
+    FOUR,
+    HEADER,
+    LATENCY,
+    NAMED,
+    TWO_MICE,
+    found_in,
+    loaded,
+    written,
+)
 
 SHIPPED = Path(__file__).parents[2] / "protocols"
-MAZE = """version: 1
-paradigm: maze
-dimension: d
-arena: {map: "SZ", legend: {S: box, Z: goal}}
-start: {at: box}
-trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, end: found}]}}}
-success: last == found
-"""
-HEADER = ",".join(COLUMNS)
-
-
-def written(
-    folder: Path, keys: str, csv: str | bytes = ""
-) -> tuple[Specification | None, list[Diagnostic]]:
-    """Load the little maze with these keys and a file of animals beside it."""
-    (folder / "animals.csv").write_bytes(
-        csv if isinstance(csv, bytes) else csv.encode()
-    )
-    path = folder / "maze.protocol.yaml"
-    path.write_text(MAZE + keys, encoding="utf-8")
-    return examine(path)
-
-
-def loaded(folder: Path, keys: str, csv: str = "") -> Specification:
-    specification, found = written(folder, keys, csv)
-    assert specification is not None, found
-    return specification
-
-
-FOUR = "schedule: {one: {sessions: 2, trials: 4}}\n"
-NAMED = "reference: [{measure: success, animals: animals.csv, status: counted}]\n"
-TWO_MICE = f"{HEADER},sex\nm1,1,4,1,F\nm1,2,4,3,F\n\nm2,1,4,2,M\nm2,2,2,2,M\n"
-
-
-def test_value_spread_and_curve_are_those_of_the_animals(tmp_path: Path) -> None:
-    found = loaded(tmp_path, FOUR + NAMED, TWO_MICE).reference
-    assert found is not None
-    own = [4 / 8, 4 / 6]
-    assert (found.value, found.sd) == pytest.approx(
-        (statistics.fmean(own), statistics.stdev(own))
-    )
-    assert (found.n_animals, found.kind, found.over) == (2, "measured", (1, 2))
-    assert found.curve == pytest.approx((0.375, 0.875))
-    assert found.curve_sd == pytest.approx(
-        (statistics.stdev([0.25, 0.5]), statistics.stdev([0.75, 1]))
-    )
-
-
-def test_the_value_is_over_the_trials_of_the_estimand(tmp_path: Path) -> None:
-    found = loaded(tmp_path, FOUR + NAMED + "estimand: {last: 4}\n", TWO_MICE).reference
-    assert found is not None
-    assert (found.value, found.over) == (0.875, (2,))
-
-
-@pytest.mark.parametrize(
-    ("where", "value", "over"),
-    [
-        ("session == 2", 0.8, (2,)),
-        ("session < 2 or trial > 3", (4 * 0.2 + 0.8) / 5, (1, 2)),
-        ("steps < 5", 0.5, (1, 2)),
-    ],
-)
-def test_a_curve_gives_the_value_of_the_trials_that_where_takes(
-    where: str, value: float, over: tuple[int, ...], tmp_path: Path
-) -> None:
-    curve = "reference: [{measure: success, curve: [0.2, 0.8], status: x}]"
-    found = loaded(tmp_path, f"{FOUR}estimand: {{where: {where}}}\n{curve}").reference
-    assert found is not None
-    assert found.value == pytest.approx(value)
-    assert found.over == over
-
-
-def test_animals_are_compared_in_the_sessions_that_where_takes(tmp_path: Path) -> None:
-    keys = FOUR + NAMED + "estimand: {where: session == 2}\n"
-    found = loaded(tmp_path, keys, TWO_MICE).reference
-    assert found is not None
-    assert (found.value, found.over) == (0.875, (2,))
-
-
-def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(
-    tmp_path: Path,
-) -> None:
-    keys = (
-        FOUR
-        + "estimand: {last: 6}\nreference: [{measure: success, curve: [0.2, 0.8], curve_sd: [0.3, 0], "
-    )
-    found = loaded(tmp_path, keys + "n_animals: 9, status: x}]").reference
-    assert found is not None
-    assert (found.value, found.sd) == pytest.approx(((2 * 0.2 + 4 * 0.8) / 6, 0.1))
-
-
-def test_sessions_have_the_trials_that_the_block_has_left(tmp_path: Path) -> None:
-    keys = "schedule: {one: {trials: 4, repeat: {at_most: 9, trials: 6}}}\nreference: [{measure: success, status: x, "
-    found = loaded(tmp_path, keys + "curve: [0.2, 0.8]}]").reference
-    assert found is not None
-    assert found.value == pytest.approx((4 * 0.2 + 2 * 0.8) / 6)
-    assert found.over == (1, 2)
-
-
-#: Blocks with an unknown number of sessions.
-OPEN = (
-    "schedule: {one: {trials: 4, repeat: {at_most: 3, until: {outcome: found, count: 2}}}}\n",
-    "schedule: {one: {trials: 4, until: {outcome: found, count: 2}, repeat: {at_most: 9, trials: 8}}}\n",
-    "schedule: {one: {sessions: 3, trials: 4, until: {outcome: found, count: 2}}, two: {trials: 4}}\n",
-)
-
-
-@pytest.mark.parametrize("schedule", OPEN)
-@pytest.mark.parametrize("given", ["curve: [0.2, 0.8, 0.9]", "animals: animals.csv"])
-def test_where_sessions_depend_on_the_subject_the_value_is_written(
-    tmp_path: Path, schedule: str, given: str
-) -> None:
-    keys = schedule + f"reference: [{{measure: success, {given}, status: x}}]"
-    specification, found = written(tmp_path, keys, TWO_MICE)
-    assert specification is None
-    assert [
-        (one.code, "depends on the subject" in one.sentence)
-        for one in found
-        if one.severity == "error"
-    ] == [(226, True)]
-    assert (
-        loaded(
-            tmp_path, keys.replace("status", "over: [1, 2], status"), TWO_MICE
-        ).reference
-        is not None
-    )
-    if "curve" in given:
-        one = loaded(tmp_path, keys.replace("status", "value: 0.4, status")).reference
-        assert one is not None
-        assert (one.value, len(one.curve)) == (0.4, 3)
-
-
-def test_a_standard_error_is_a_deviation_over_the_root_of_n(tmp_path: Path) -> None:
-    keys = (
-        FOUR
-        + "reference: [{measure: success, value: 0.775, sem: 0.014, n_animals: 4, status: x}]"
-    )
-    found = loaded(tmp_path, keys).reference
-    assert found is not None
-    assert found.sd == pytest.approx(0.014 * math.sqrt(4))
-
-
-def test_a_number_of_animals_alone_is_declared(tmp_path: Path) -> None:
-    found = loaded(
-        tmp_path,
-        FOUR + "reference: [{measure: success, value: 0.8, n_animals: 12, status: x}]",
-    ).reference
-    assert found is not None
-    assert (found.kind, found.sd) == ("declared", None)
 
 
 def test_the_resolved_text_needs_no_file(tmp_path: Path) -> None:
@@ -339,23 +199,6 @@ def test_a_row_is_a_row_or_none(cells: object) -> None:
     assert row is None or (len(row) == 4 and row[1] >= 1 and 0 <= row[3] <= row[2])
     row = row_of(cells, MEASURED)
     assert row is None or (row[1] >= 1 and math.isfinite(row[2]))
-
-
-LATENCY = (
-    FOUR
-    + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, status: x}]\n"
-)
-
-
-def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> None:
-    csv = "animal,session,value\nm1,1,4\nm1,2,6.5\nm2,2,-1e1\n"
-    (found,) = loaded(tmp_path, LATENCY, csv).references
-    assert found.value == pytest.approx((5.25 - 10) / 2)
-    assert (found.n_animals, found.over) == (2, (1, 2))
-    assert found.sd == pytest.approx(statistics.stdev([5.25, -10]))
-    assert found.curve == pytest.approx((4, -1.75))
-    inline = LATENCY.replace("animals.csv", "[[m1, 1, 4], [m1, 2, 6.5], [m2, 2, -10]]")
-    assert loaded(tmp_path, inline).references == (found,)
 
 
 @pytest.mark.parametrize(
@@ -563,10 +406,6 @@ def test_what_cannot_be_counted_is_said(
     assert any(said in str(one) for one in diagnostics), diagnostics
 
 
-def findings(folder: Path, keys: str, csv: str) -> list[tuple[int, str]]:
-    return [(one.code, one.sentence) for one in written(folder, keys, csv)[1]]
-
-
 GROUPED = f"""{HEADER},group
 k1,1,4,0,knock-out
 k1,2,4,0,knock-out
@@ -580,13 +419,13 @@ c2,2,4,3,control
 def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
     tmp_path: Path,
 ) -> None:
-    pooled = findings(tmp_path, FOUR + NAMED, GROUPED)
+    pooled = found_in(tmp_path, FOUR + NAMED, GROUPED)
     assert [code for code, text in pooled if "knock-out, control" in text] == [332]
     only = NAMED.replace("animals.csv,", "animals.csv, only: {group: control},")
     found = loaded(tmp_path, FOUR + only, GROUPED).reference
     assert found is not None
     assert (found.value, found.n_animals) == (0.75, 2)
-    assert 332 not in [code for code, _ in findings(tmp_path, FOUR + only, GROUPED)]
+    assert 332 not in [code for code, _ in found_in(tmp_path, FOUR + only, GROUPED)]
     for wrong, place, said in (
         ("{group: controls}", "9:68", "no row has group: controls. Did you mean"),
         (
@@ -606,177 +445,21 @@ def test_a_group_in_two_spellings_is_told(tmp_path: Path) -> None:
     only = NAMED.replace("animals.csv,", "animals.csv, only: {group: control},")
     for other in ("Control", "con trol"):
         rows = GROUPED.replace("c2,1,4,2,control", f"c2,1,4,2,{other}")
-        found = findings(tmp_path, FOUR + only, rows)
+        found = found_in(tmp_path, FOUR + only, rows)
         said = f"'{other}' and 'control' are two groups (group)"
         assert [code for code, text in found if said in text] == [332]
 
 
 def test_one_mistake_in_all_rows_is_one_finding(tmp_path: Path) -> None:
     rows = "".join(f"m{n},1,8,0.{n}\n" for n in range(1, 9)) + "m9,0,8,1\n"
-    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
+    found = found_in(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
     assert [text for _, text in found] == [
         "'m1,1,8,0.1' is not a valid row: '0.1' (passed) is a share, not a whole number, and 7 more are like it.",
         "'m9,0,8,1' is not a valid row: '0' (session) is below 1.",
     ]
 
 
-ALTERNATION = (
-    FOUR
-    + "measures: {alternation: triads / visits}\n"
-    + "reference: [{measure: alternation, animals: animals.csv, better: higher, margin: 12, range: [0, 100], status: x}]\n"
-)
-COUNTING = MAZE.replace(
-    "states:", "watch: [{enter: box, count: [visits, triads]}], states:"
-)
-
-
-@pytest.mark.parametrize(
-    ("change", "values", "said"),
-    [
-        (("", ""), (71.1, 65.5), "'alternation' lies from 0 to 1 here"),
-        (("", ""), (0.71, 0.65), "lies from 0 to 1 here"),
-        (("triads /", "100 * triads /"), (71.1, 65.5), ""),
-        (("12, range: [0, 100]", "0.12, range: [0, 1]"), (0.71, 0.65), ""),
-        (("triads / visits", "steps"), (71, 65), ""),
-        (("triads / visits", "steps"), (0.71, 0.65), "seems to be in percent"),
-        (
-            ("triads / visits", "100 * triads / visits"),
-            (0.71, 0.65),
-            "'alternation' seems to be in percent, and the animals have 0.68",
-        ),
-        (
-            ("better: higher, margin: 12, range: [0, 100], ", ""),
-            (71.1, 65.5),
-            "'alternation' lies from 0 to 1 here",
-        ),
-    ],
-)
-def test_percent_and_shares_are_told_apart(
-    change: tuple[str, str], values: tuple[float, float], said: str, tmp_path: Path
-) -> None:
-    rows = "".join(
-        f"m{n},{session},{value}\n"
-        for n, value in enumerate(values)
-        for session in (1, 2)
-    )
-    (tmp_path / "animals.csv").write_text(f"{','.join(MEASURED)}\n{rows}")
-    path = tmp_path / "maze.protocol.yaml"
-    text = COUNTING + (ALTERNATION.replace(*change) if change[0] else ALTERNATION)
-    path.write_text(text, encoding="utf-8")
-    found = [one.sentence for one in examine(path)[1] if one.code == 335]
-    assert (len(found) == 1 and said in found[0]) if said else not found
-
-
-def test_an_animal_that_dropped_out_is_told_of_measures_too(tmp_path: Path) -> None:
-    head = f"{','.join(MEASURED)}\n"
-    early, late = "m1,1,4\nm1,2,5\nm2,1,4\n", "m1,1,4\nm1,2,5\nm2,2,4\n"
-    judged = LATENCY.replace(
-        "status", "better: lower, margin: 2, range: [0, 9], status"
-    )
-    told = [
-        text for code, text in findings(tmp_path, judged, head + early) if code == 332
-    ]
-    assert len(told) == 1
-    assert "'m2' session 2" in told[0]
-    assert 332 not in [code for code, _ in findings(tmp_path, judged, head + late)]
-
-
-def test_a_margin_at_the_wrong_place_is_told_where_it_goes(tmp_path: Path) -> None:
-    keys = (
-        LATENCY.replace("status", "better: lower, range: [0, 9], status")
-        + "margin: 0.2\n"
-    )
-    rows = f"{','.join(MEASURED)}\nm1,1,4\nm1,2,5\n"
-    told = [str(one) for one in written(tmp_path, keys, rows)[1] if one.code == 226]
-    assert "Move 'margin' from line 11 to here" in str(told)
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n",
-            "judged by their other sessions: 'm2' session 2.",
-        ),
-        ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "count as two animals"),
-        ("7,1,4,1\n7,2,4,3\n7.0,1,4,2\n7.0,2,4,2\n", "count as two animals"),
-        (
-            "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\nm2,2,4,2\nm2,9,4,4\n",
-            "'m2' has a session 9, but the schedule has only 2",
-        ),
-        (
-            "".join(f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 4)),
-            "'m1' has a session 4, but the schedule has only 2",
-        ),
-    ],
-)
-def test_animals_that_are_not_those_that_are_judged(
-    tmp_path: Path, rows: str, said: str
-) -> None:
-    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
-    assert [code for code, text in found if said in text] == [332]
-
-
-def test_all_animals_may_have_gone_on_longer_than_the_schedule(tmp_path: Path) -> None:
-    rows = "".join(
-        f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 3, 4)
-    )
-    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
-    assert [code for code, _ in found] == [334], "two animals are too few, and no more"
-
-
 def test_a_table_with_percentages_alone_is_told_what_it_lacks(tmp_path: Path) -> None:
     table = "animal,session,pct_correct\nm1,1,80\n"
     found = written(tmp_path, FOUR + NAMED, table)[1]
     assert "'pct_correct' does not say of how many trials" in found[0].remedy
-
-
-@pytest.mark.parametrize(
-    ("rows", "code", "said"),
-    [
-        ("a,1,9,5\na,2,9,6\n", 333, "One animal does not show how animals differ"),
-        ("a,1,9,5\na,2,9,5\nb,1,9,5\nb,2,9,5\n", 333, "2 animals that are equal"),
-        (
-            "a,1,9,5\na,2,9,6\nb,1,9,8\nb,2,9,8\n",
-            334,
-            "never passes, and none ever fails, however many subjects are run",
-        ),
-        (
-            "".join(f"a{n},{at},9,{6 + n % 3}\n" for n in range(9) for at in (1, 2)),
-            334,
-            "The mean of 9 animals may be off by 0.064, which the margin of 0.02 does not cover",
-        ),
-    ],
-)
-def test_animals_that_cannot_decide_anything(
-    tmp_path: Path, rows: str, code: int, said: str
-) -> None:
-    keys = f"{FOUR}margin: 0.02\n{NAMED}"
-    found = findings(tmp_path, keys, f"{HEADER}\n{rows}")
-    assert [one for one, text in found if said in text] == [code]
-
-
-def test_animals_at_the_ceiling_are_no_spread(tmp_path: Path) -> None:
-    rows = "".join(f"m{n},{session},4,4\n" for n in range(3) for session in (1, 2))
-    found = loaded(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}").reference
-    assert found is not None
-    assert (found.value, found.sd, found.kind) == (1.0, None, "declared")
-
-
-@pytest.mark.parametrize("value", ["240", "-24", "inf", "1e400", "\u0663", "1_0"])
-def test_a_value_beyond_the_range_or_that_is_no_number_is_an_error(
-    tmp_path: Path, value: str
-) -> None:
-    keys = (
-        FOUR
-        + "measures: {latency: steps}\nreference: [{measure: latency, animals: animals.csv, better: lower, "
-        "margin: 4, range: [0, 100], status: counted}]\n"
-    )
-    specification, found = written(
-        tmp_path, keys, f"animal,session,value\nm1,1,20\nm1,2,30\nm2,1,{value}\n"
-    )
-    assert specification is None
-    errors = [one for one in found if one.severity == "error"]
-    assert {one.code for one in errors} <= {225, 226}
-    places = [(Path(one.position.file).name, one.position.line) for one in errors]
-    assert places == [("animals.csv", 4)]

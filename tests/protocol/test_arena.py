@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from tests.protocol.short import RING, Check, Findings, arena
+from tests.protocol.short import RIGHT, RING, Check, Examine, Findings, Mistake, arena
 
 ERRORS = {
     "no arena": ("E140", "arena: «{groups: {}}"),
@@ -59,3 +60,43 @@ def test_a_bar_above_a_stem_is_no_shifted_row(rows: str, findings: Findings) -> 
         + "  legend: {S: box, Z: goal, L: left}"
     )
     assert not [one for one in findings(text) if one.startswith("W328")]
+
+
+#: Parts of the protocol without a mistake, what stands there instead, and what is said.
+MISTAKES = {
+    "arena: nothing that draws it": (
+        "  radial: {arms: 4, length: 3}\n",
+        "",
+        "but none is given. Add one.",
+    ),
+    "arena: a legend beside a generator": (
+        '  landmarks: {N: "1"',
+        '  legend: {x: y}\n  landmarks: {N: "1"',
+        "Remove the legend. 'cheesebench render FILE --expand' then prints the arena as a map",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"), MISTAKES.values(), ids=list(MISTAKES)
+)
+def test_a_mistake_is_one_error_with_its_remedy(
+    right: str, wrong: str, said: str, check_mistake: Mistake
+) -> None:
+    check_mistake(right, wrong, said)
+
+
+@pytest.mark.parametrize(
+    ("character", "key"), [(",", '","'), ('"', "'\"'"), ("q", "q")]
+)
+def test_the_legend_that_a_remedy_offers_is_yaml(
+    character: str, key: str, examine: Examine
+) -> None:
+    text = RIGHT.replace(
+        "radial: {arms: 4, length: 3}",
+        f"map: |\n    ####\n    #.{character}#\n    ####",
+    )
+    _, found = examine(text)
+    [one] = [one for one in found if one.code == 144]
+    assert one.remedy == f"Add 'legend: {{{key}: NAME}}'."
+    assert yaml.safe_load(f"{{{key}: NAME}}") == {character: "NAME"}

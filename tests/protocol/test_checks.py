@@ -10,6 +10,7 @@ import pytest
 from tests.protocol.short import (
     FOUND,
     LEVER,
+    RIGHT,
     SCORED,
     SIDES,
     WALK,
@@ -289,3 +290,9 @@ def test_the_margin_that_is_named_is_small_enough(
 
 def test_the_corridor_is_clean(findings: Findings) -> None:
     assert findings("") == []
+
+
+def test_the_protocol_has_no_mistake(examine: Examine) -> None:
+    specification, found = examine(RIGHT)
+    assert specification is not None
+    assert [str(one) for one in found if one.severity != "info"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.protocol.short import SIDES, Check, construct
+from tests.protocol.short import RIGHT, SIDES, Check, Examine, construct
 
 ERRORS = {
     "estimand that says two things": ("E123", "estimand: «{block: one, last: 2}"),
@@ -28,3 +28,15 @@ def test_an_error_stands_where_it_was_made(
     code: str, text: str, check_error: Check
 ) -> None:
     check_error(code, text)
+
+
+@pytest.mark.parametrize(
+    ("right", "short"),
+    [
+        ("by: [sort]", "by: sort"),
+        ("of: {goal: [arm1, arm2]}", "sample: arm, into: goal"),
+    ],
+)
+def test_one_name_needs_no_brackets(right: str, short: str, examine: Examine) -> None:
+    assert right in RIGHT
+    assert examine(RIGHT.replace(right, short))[0] is not None

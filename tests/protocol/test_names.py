@@ -7,7 +7,7 @@ import pytest
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from tests.arenas import TWO_ARMS, examine_text
-from tests.protocol.short import EMPTY, LEVER, Check, state, trial
+from tests.protocol.short import EMPTY, LEVER, Check, Mistake, state, trial
 
 TEXT = f"""
 version: 1
@@ -121,3 +121,99 @@ def test_an_error_stands_where_it_was_made(
     code: str, text: str, check_error: Check
 ) -> None:
     check_error(code, text)
+
+
+ORDER = "order: size(seen) + position(home, arm)"
+
+#: Parts of the protocol without a mistake, what stands there instead, and what is said.
+MISTAKES = {
+    "an expression: a Cyrillic letter": (
+        "last == correct\nm",
+        "last == \u0441orrect\nm",
+        "CYRILLIC SMALL LETTER ES",
+    ),
+    "add: a set that is a group": (
+        "home: it}",
+        "seen: arm}",
+        "'arm' is the name of a group, but a set",
+    ),
+    "success: of the reward": (
+        "success: last == correct",
+        "success: reward > 0",
+        "The name 'reward' is unknown. The reward cannot be read: compare the outcome",
+    ),
+    "success: of a measure": (
+        "success: last == correct",
+        "success: fast < 9",
+        "The name 'fast' is unknown. No expression can read a measure: write out",
+    ),
+    "number: a set": (
+        ORDER,
+        "order: abs(seen)",
+        "A number is needed, not a set. Use its size().",
+    ),
+    "power: of Python": (
+        ORDER,
+        "order: n ** 2",
+        "'*' is not expected here. There are no powers: multiply, as in a * a.",
+    ),
+    "power: of others": (
+        ORDER,
+        "order: n ^ 2",
+        "'^' is not allowed in an expression. There are no powers: multiply",
+    ),
+    "division: whole": (
+        ORDER,
+        "order: n // 2",
+        "'/' is not expected here. Write floor(a / b).",
+    ),
+    "function: in capitals": (
+        ORDER,
+        "order: Max(n, 1)",
+        "There is no function 'Max'. Did you mean 'max'?",
+    ),
+    "function: its name only": (
+        ORDER,
+        "order: min",
+        "The name 'min' is unknown. It is a function: write min( ... ).",
+    ),
+    "function: a comma within braces": (
+        "value: steps",
+        "value: min(n, 3) / 2",
+        "A ')' is missing. Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes.",
+    ),
+    "position: turned round": (
+        ORDER,
+        "order: position(arm, home)",
+        "'home' is not a group. Write position(home, arm).",
+    ),
+    "member: turned round": (
+        ORDER,
+        "order: member(1, arm) == hub",
+        "'1' is not a group. Write member(arm, 1).",
+    ),
+    "recent: turned round": (
+        ORDER,
+        "order: recent(5, correct)",
+        "outcome, but '5' is neither. Write recent(correct, 5).",
+    ),
+    "recent: no number": (
+        ORDER,
+        "order: recent(correct, n)",
+        "a fixed number of trials, 1 to 1000, not 'n'. Write recent(",
+    ),
+    "it: of whatever is pressed": (
+        "press: any, end",
+        "press: any, set: {home: it}, end",
+        "'it' is undefined here. Use it in a rule whose 'enter', 'inside'",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"), MISTAKES.values(), ids=list(MISTAKES)
+)
+def test_a_mistake_is_one_error_with_its_remedy(
+    right: str, wrong: str, said: str, check_mistake: Mistake
+) -> None:
+    check_mistake(right, wrong, said)

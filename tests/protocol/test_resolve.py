@@ -23,6 +23,7 @@ from tests.protocol.short import (
     Check,
     Examine,
     Findings,
+    Mistake,
     arena,
     construct,
     state,
@@ -440,3 +441,85 @@ def test_a_pass_rate_over_several_blocks_and_some_trials(
         "all",
         ("one", "two", "three"),
     )
+
+
+OF = "of: {sort: [low, high]}"
+CONSTRUCT = "success: last == correct\nconstruct: {name: x, kind: strategy, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
+
+#: Parts of the protocol without a mistake, what stands there instead, and what is said.
+MISTAKES = {
+    "enter: a misspelt variable": (
+        "{enter: arm, if",
+        "{enter: gaol, if",
+        "There is no zone or variable 'gaol'. Did you mean 'goal'?",
+    ),
+    "place: a misspelt variable": (
+        "    rest:\n",
+        "    rest:\n      place: hmoe\n",
+        "There is no zone or variable 'hmoe'. Did you mean 'home'?",
+    ),
+    "close: a misspelt variable": (
+        "    rest:\n",
+        "    rest:\n      close: hmoe\n",
+        "There is no door or variable 'hmoe'. Did you mean 'home'?",
+    ),
+    "show: a misspelt variable": (
+        'show: {lamp: "*"}',
+        'show: {gaol: "*"}',
+        "There is no zone, solid, landmark or variable 'gaol' to show. Did you mean 'goal'?",
+    ),
+    "sample: what is drawn below": (
+        "  one: {per",
+        "  early: {sample: some, into: [e]}\n  some: {pick: 2, of: {some: [arm1, arm2, arm3]}}\n  one: {per",
+        "Move 'some' above 'early'.",
+    ),
+    "say: an expression in braces": (
+        "TONE {sort}",
+        "{n + 1}",
+        "Braces hold the name of a variable, not 'n + 1'.",
+    ),
+    "say: nothing in braces": (
+        "TONE {sort}",
+        "{}",
+        "Braces hold the name of a variable, not ''. Name a variable",
+    ),
+    "by: twice": (
+        "by: [sort]",
+        "by: [sort, sort]",
+        "'sort' appears twice in 'by'. Keep one.",
+    ),
+    "draw: max_run beside pick": (
+        OF,
+        f"{OF}, pick: 1, order: shuffle, max_run: 2",
+        "'max_run' does not go with 'pick'. Remove it.",
+    ),
+    "by: a word of the language": (
+        "by: [sort]",
+        "by: [block]",
+        "'block' is neither a variable nor a measure. Add a measure, 'in_block: block', and name that.",
+    ),
+    "show: a colour": (
+        'lamp: "*"',
+        "lamp: blue",
+        "'blue' is neither one character nor a variable that holds one. There are no colours",
+    ),
+    "show: none": (
+        'lamp: "*"',
+        "lamp: none",
+        "'none' is not a glyph. Write a blank in quotes to leave it undrawn.",
+    ),
+    "hide: a variable": (
+        "success: last == correct",
+        CONSTRUCT % "goal",
+        "'goal' is a variable, and only what is drawn can be hidden. Hide how",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"), MISTAKES.values(), ids=list(MISTAKES)
+)
+def test_a_mistake_is_one_error_with_its_remedy(
+    right: str, wrong: str, said: str, check_mistake: Mistake
+) -> None:
+    check_mistake(right, wrong, said)

@@ -23,7 +23,7 @@ from cheesebench.protocol import Catalogue, documents
 from cheesebench.protocol.structure import STAND_IN
 from cheesebench.source import read_text
 from tests.arenas import examine_text
-from tests.protocol.short import FOUND, SCORED, Check, Examine, Findings, trial
+from tests.protocol.short import FOUND, SCORED, Check, Examine, Findings, Mistake, trial
 
 #: A protocol that uses every key of the language at least once.
 EVERYTHING = Path(__file__).with_name("everything.yaml").read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def test_everything_uses_every_key() -> None:
         for key, field in model.model_fields.items()
     }
     # An arena has only one kind, and the verdict concerns success or a measure
-    # (test_judged_measures); rows are selected from a file (test_animals).
+    # (test_references); rows are selected from a file (test_animals).
     assert keys - used - {"extends", "block"} == {
         *(
             "pool",
@@ -391,3 +391,150 @@ def test_a_warning_stands_where_its_cause_is(
     code: str, text: str, check_warning: Check
 ) -> None:
     check_warning(code, text)
+
+
+OF = "of: {sort: [low, high]}"
+
+#: Parts of the protocol without a mistake, what stands there instead, and what is said.
+MISTAKES = {
+    "by: forgotten": (
+        "steps, by: [sort]",
+        "steps",
+        "or write 'fast: EXPRESSION' if there are no conditions.",
+    ),
+    "rule: a misspelt trigger": (
+        "{enter: arm, if",
+        "{entr: arm, if",
+        "Did you mean 'enter'?",
+    ),
+    "lesion: a misspelt key": (
+        "success: last == correct",
+        "success: last == correct\n"
+        "construct: {name: x, kind: strategy, abolished_by: [{lesion: {hied: arm}, at_most: 0.5}]}",
+        "There is no key 'hied' in 'lesion'. Did you mean 'hide'?",
+    ),
+    "say: braces without quotes": (
+        '"TONE {sort}"',
+        "{sort}",
+        "does not fit: a mapping. Expected text, in quotes if",
+    ),
+    "draw: nothing but an odd key": (
+        OF,
+        "sort: [low, high]",
+        "There is no key 'sort' in 'one'. Known keys here: copies",
+    ),
+    "draw: nothing": (
+        OF,
+        "order: cycle",
+        "'one' has nothing to draw from. Add 'of', 'sample' or 'permute'.",
+    ),
+    "draw: two sources": (
+        OF,
+        f"permute: [low, high], {OF}",
+        "'one' has 'of' and 'permute'. Keep one of them.",
+    ),
+    "draw: no names": (
+        OF,
+        "permute: [low, high]",
+        "'one' has 'permute', but no 'into'. Add 'into', with names",
+    ),
+    "draw: names for a table": (
+        OF,
+        f"into: [a], {OF}",
+        "'one' has 'of' and 'into'. Remove 'into': the columns have",
+    ),
+    "weights: shares": (
+        OF,
+        f"{OF}, weights: [0.8, 0.2]",
+        "'weights' does not fit: [0.8, 0.2]. Expected whole numbers",
+    ),
+    "weights: none": (
+        OF,
+        f"{OF}, weights: [1, 0]",
+        "'weights' does not fit: [1, 0]. Expected whole numbers of at least 1",
+    ),
+    "range: backwards": (
+        "to: 3",
+        "to: 0.5",
+        "The range of 'wait' ends at 0.5, below its beginning, 1. Let 'to' be",
+    ),
+    "range: no step": (
+        "to: 3",
+        "to: 3, step: 0",
+        "The step of 'wait' is 0. Choose a step above 0.",
+    ),
+    "range: long": (
+        "to: 3",
+        "to: 30000",
+        "The range of 'wait' has 30000 numbers, more than 10000. Use a larger 'step'.",
+    ),
+    "turned: no column": (
+        "[arm1, arm2]",
+        "{turned: wait, from: arm1}",
+        "'goal' should begin with 'arm1', but 'wait' has no such value.",
+    ),
+    "turned: no value": (
+        "{goal: [arm1, arm2]}",
+        "{goal: [arm1, arm2], next: {turned: goal, from: arm3}}",
+        "In 'two', 'next' should begin with 'arm3', but 'goal' has no such value. Name a column that is a list, and one of",
+    ),
+    "until: both": (
+        "{if: last",
+        "{outcome: wrong, if: last",
+        "'until' has 'outcome' and 'if'. Keep one of them. 'if: last == NAME'",
+    ),
+    "until: neither": (
+        "if: last == correct, ",
+        "",
+        "'until' does not say which trials count. Add 'outcome' or 'if'.",
+    ),
+    "until: at the top": (
+        "success:",
+        "until: 3\nsuccess:",
+        "There is no key 'until'. It belongs under 'schedule: NAME' or under 'schedule: NAME: repeat'.",
+    ),
+    "open: of a trial": (
+        "  limit:",
+        "  open: gate1\n  limit:",
+        "no key 'open' in 'trial'. It belongs under 'trial: states: NAME'.",
+    ),
+    "success: of a schedule": (
+        "success:",
+        "  success:",
+        "'success' is read as a block of 'schedule', because it is indented below it. Write 'success:' at the left",
+    ),
+    "legend: a colour": (
+        'glyph: "l"',
+        'glyph: "l", color: red',
+        "There is no key 'color' in 'lamp'. There are no colours: a glyph is one character in quotes.",
+    ),
+    "success: of a trial": (
+        "  limit:",
+        "  success: 1\n  limit:",
+        "no key 'success' in 'trial'. It belongs at the top level",
+    ),
+    "press: a list": (
+        "press: any,",
+        "press: [any, hub],",
+        "Write the name of a group, or one rule for each place: 'press: NAME'.",
+    ),
+    "put: half a square": (
+        "press: any,",
+        "press: any, put: [3],",
+        "'put' does not fit: [3]. Expected a pair [column, row], with quotes",
+    ),
+    "put: a zone": (
+        "press: any,",
+        "press: any, put: hub,",
+        "'put' does not fit: 'hub'. Expected a pair [column, row], with quotes",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"), MISTAKES.values(), ids=list(MISTAKES)
+)
+def test_a_mistake_is_one_error_with_its_remedy(
+    right: str, wrong: str, said: str, check_mistake: Mistake
+) -> None:
+    check_mistake(right, wrong, said)
