@@ -895,13 +895,14 @@ MEANINGS = {
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
     INVENTED: "no animal was observed, the rodents' number only serves to try out the protocol, and a verdict says nothing "
     "about animals",
-    "analogy": "the rodents' number counts a different event than the success that is compared with it",
+    "analogy": "the rodents' number is about a different event from the success or measure that is compared with it",
     "rodent declared": "the protocol gives neither an interval of the rodents' number nor how much animals differ, so its "
     "error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
-    "trained on this protocol": "the model's entry says so: a score as good as the rodent's is no sign of the ability in general",
-    "this subject only": "there is only one distinct subject, so the interval is about that subject, not the model",
+    "trained on this protocol": "the model's entry says so, and then a score as good as the rodent's is no sign of the ability "
+    "in general",
+    "this subject only": "there is only one distinct subject, so the numbers are about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ by more than chance; subjects are the unit "
     "of analysis",
     "mostly cut off": "most replies ended at the token limit; raise it with --reply-tokens",

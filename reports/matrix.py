@@ -653,7 +653,7 @@ def render_comment(summary: RunSummary) -> str:
     if doubtful := _doubtful(plain):
         parts.append(f"{DOUBTFUL}\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
-    end = f"Run `{run}`; the whole report is its `report.md`."
+    end = f"Run `{run}`. The whole report is in its `report.md`."
     details = _folded(
         "What did not pass, and why",
         undecided,

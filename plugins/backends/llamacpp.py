@@ -190,8 +190,8 @@ LLAMACPP = BackendSpec(
     options={
         "context": f"maximum number of tokens per call, prompt and reply together (default: the entry's context, or {CONTEXT})",
         "slots": "calls processed at once (default: one for every four cores, at least one)",
-        "threads": "number of computing threads (default: all cores, less one if there are more than two); cores that "
-        "other programs use slow the server down",
+        "threads": "number of computing threads (default: all cores, less one if there are more than two); the server is slow "
+        "if other programs use these cores, too",
         **OPTIONS,
         "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
     },
