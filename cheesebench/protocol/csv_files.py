@@ -486,12 +486,15 @@ def _alike(one: str, other: str) -> bool:
 
 
 #: Matches names of columns that probably have shares of trials.
+_PER_HUNDRED = re.compile(r"%|perc|pct", re.IGNORECASE)
 _PERCENT = re.compile(r"%|perc|pct|rate|share|accuracy|correct", re.IGNORECASE)
 
 
 def _share_of(header: Sequence[str]) -> str:
     """Return the name of the first column that probably has shares of trials, or ""."""
-    return next(filter(_PERCENT.search, header), "")
+    # A table of as many columns has numbers of trials, too, under another name.
+    is_whole = len(header) >= len(COLUMNS)
+    return next(filter((_PER_HUNDRED if is_whole else _PERCENT).search, header), "")
 
 
 def _where(line: int, header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
@@ -518,7 +521,8 @@ def _how_to_name(
         )
     if {*missing} <= {name.lower() for name in header}:
         return f"Write the names in lower case: {','.join(columns)}."
-    return f"The first line must name the columns: {','.join(columns)}."
+    said = f"The first line must name the columns: {','.join(columns)}"
+    return f"{said} (here: {','.join(header)[:80]})."
 
 
 #: The cells of a row in words, by the columns of the file. Remedies contain them.

@@ -598,9 +598,14 @@ def _slip(path: _Path, value: object) -> str:
             "Cases give names ('is: NAME'). For a number, set a variable in the rules ('set: {cost: steps}'), and write "
             "'cost' as the measure."
         )
+    return _share_in_percent(path, value) or _list_of_places(path, value)
+
+
+def _share_in_percent(path: _Path, value: object) -> str:
     if path == ("margin",) and isinstance(value, int | float) and value >= 1:
         return f"Write {value / 100:g} for {value:g} points."
-    return _list_of_places(path, value)
+    share = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", str(value))
+    return f"Write {float(share[1]) / 100:g} for {value}." if share else ""
 
 
 def _list_of_places(path: _Path, value: object) -> str:

@@ -207,7 +207,7 @@ def test_a_row_is_a_row_or_none(cells: object) -> None:
         (
             f"{HEADER}\nm,1,4,1\n",
             "1:1",
-            "The first line must name the columns: animal,session,value.",
+            "The first line must name the columns: animal,session,value (here: animal,session,trials,passed).",
         ),
         (
             "animal,session,value\nm,1,high\n",
@@ -463,3 +463,13 @@ def test_a_table_with_percentages_alone_is_told_what_it_lacks(tmp_path: Path) ->
     table = "animal,session,pct_correct\nm1,1,80\n"
     found = written(tmp_path, FOUR + NAMED, table)[1]
     assert "'pct_correct' does not say of how many trials" in found[0].remedy
+    whole = written(tmp_path, FOUR + NAMED, "rat,day,n,correct\nm1,1,10,8\n")[1]
+    assert whole[0].remedy == (
+        "The first line must name the columns: animal,session,trials,passed (here: rat,day,n,correct)."
+    )
+
+
+def test_a_margin_in_percent_is_told_as_a_share(tmp_path: Path) -> None:
+    text = f"margin: 10 %\n{FOUR}{NAMED}"
+    found = written(tmp_path, text, f"{HEADER}\nm1,1,10,8\n")[1]
+    assert found[0].remedy == "Write 0.1 for 10 %."
