@@ -8,6 +8,7 @@ Debian's Chromium will do (``apt-get install chromium``), and so will Playwright
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,8 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan
 from cheesebench.reports.html import render
 from cheesebench.statistics import RunSummary
+from cheesebench.statistics.comparison import CellCounts, CountedRun, compare_runs
+from cheesebench.statistics.sample import SubjectScore
 from tests import chromium
 
 if TYPE_CHECKING:
@@ -163,6 +166,42 @@ def test_a_matrix_of_nine_paradigms_fits(
     page.goto(path.as_uri())
     hidden = "one => one.scrollWidth - one.clientWidth"
     assert page.locator("#matrix .scroll").evaluate(hidden) == 0
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_no_number_of_a_comparison_is_cut_off(
+    browser: playwright.Browser,
+    tmp_path: Path,
+    make_plan: Callable[..., CellPlan],
+    make_run: Callable[..., RunSummary],
+    width: int,
+) -> None:
+    plan = make_plan("operant_chamber")
+    runs = (
+        CountedRun(
+            name=name,
+            seed=0,
+            cells=(
+                CellCounts(
+                    model=plan.model, protocol=plan.protocol, view=plan.view, variant="", title="", sha256="0",
+                    design="cohort", trials=20, estimand="all", agent="llm", settings={},
+                    subjects={n: SubjectScore(passed - n % 3 * (name == "main"), 20, 0, f"{n}") for n in range(20)},
+                ),
+            ),
+        )
+        for name, passed in (("this run", 13), ("main", 15))
+    )  # fmt: skip
+    path = tmp_path / "compared.html"
+    summary = replace(make_run([(plan, 0.604)]), compared=compare_runs(*runs))
+    path.write_text(render(summary), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(path.as_uri())
+    region = page.locator("#compared .scroll")
+    assert region.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    playwright.expect(
+        region.get_by_role("cell", name="operant_chamber")
+    ).to_be_visible()
     page.close()
 
 
