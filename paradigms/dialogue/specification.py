@@ -434,11 +434,12 @@ class ConditionSpec:
         """Return the rate of correct answers if a simple path from the start is drawn
         uniformly.
 
-        The rate is a mean over the different questions that ``subjects`` subjects are
-        asked. A number of groups is drawn from 1 to the number of nodes. For a list of
-        all edges the rate is 0. See ``simple_paths`` for large graphs.
+        The rate is a mean over the questions of ``subjects`` subjects. A number of
+        groups is drawn from 1 to the number of nodes. For a list of all edges the rate
+        is 0. See ``simple_paths`` for large graphs.
         """
-        asked = self.items[: self.each * subjects] if self.each else self.items
+        different = range(subjects if self.each else 1)
+        asked = [one for subject in different for one in self.asked_of(subject)]
         return sum(map(self._chance, asked)) / len(asked)
 
     def _chance(self, item: Item) -> float:

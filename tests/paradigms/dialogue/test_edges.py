@@ -4,6 +4,7 @@ and nothing invented.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,6 +137,10 @@ def test_subjects_take_turns_at_pairs(garden: DialogueSpecification) -> None:
     assert condition.chance(1) != condition.chance(5), (
         "the chance level depends on the questions"
     )
+    own = [replace(condition, items=one, each=0).chance() for one in (*asked, *asked)]
+    for subjects in (1, 3, 5, 8):
+        expected = sum(own[:subjects]) / subjects
+        assert condition.chance(subjects) == pytest.approx(expected)
 
 
 def test_a_model_is_told_what_the_protocol_says(garden: DialogueSpecification) -> None:
