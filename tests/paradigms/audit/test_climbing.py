@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.automata import Experience, Memory
-from cheesebench.paradigms.arena.audit.climbing import Search, confirmed
+from cheesebench.paradigms.arena.audit.automata import Automaton, Experience, Memory
+from cheesebench.paradigms.arena.audit.climbing import (
+    OPTIONS,
+    PROMISING,
+    Search,
+    _fresh,
+    confirmed,
+)
 from cheesebench.paradigms.arena.audit.memory import words
 from tests.paradigms.audit.test_automata import SHORT
 from tests.paradigms.audit.test_memory import (
@@ -230,3 +239,92 @@ def film(of: ArenaParadigm) -> list[str]:
 def test_what_is_found_and_its_effort_are_written_down(name: str) -> None:
     """A change of the search that is meant changes these lines."""
     assert film(TASKS[name]) == FOUND[name]
+
+
+@pytest.fixture(scope="module")
+def small() -> Experience:
+    world = Experience(TASKS["chamber"], 3, 40, counts=False)
+    assert [world.code(paid, ()) for paid in (0.0, 1.0)] == [0, 1]
+    return world
+
+
+def test_a_larger_memory_begins_as_what_a_smaller_one_has_learnt(
+    small: Experience,
+) -> None:
+    search = Search(small, Memory("any", 4), 0, 1)
+    two = Automaton(Memory("any", 2), [[0, 1] for _ in small.kind_of], zero=1)
+    two.table = {(0, 0, -1): 1, (1, 1, 0): 0}
+    grown = search._grown(two)
+    assert (grown.memory, grown.zero) == (Memory("any", 4), 1)
+    assert grown.aims == [[0, 1, 0, 1] for _ in small.kind_of]
+    assert grown.rules == {
+        (0, 0, -1): 1,
+        (2, 0, -1): 1,
+        (1, 1, 0): 0,
+        (3, 1, 0): 0,
+    }
+    # Where there was a single state, about half of the rules are drawn.
+    one = Automaton(Memory("nothing"), [[2] for _ in small.kind_of])
+    grown = search._grown(one)
+    assert grown.aims == [[2] * 4 for _ in small.kind_of]
+    keys = search._keys()
+    assert len(keys) / 4 < len(grown.rules) < 3 * len(keys) / 4
+    assert set(grown.rules.values()) <= {0, 1, 2, 3}
+    assert len(set(grown.rules.values())) > 1
+
+
+def test_a_search_with_beginnings_starts_from_the_last_one(small: Experience) -> None:
+    begin = [
+        Automaton(Memory("nothing"), [[90 + zero] for _ in small.kind_of], zero)
+        for zero in (0, 1)
+    ]
+    search = Search(small, Memory("any", 2), 0, 1, begin)
+    assert search._start(is_first=True).aims == [[91, 91] for _ in small.kind_of]
+    starts = [search._start(is_first=False) for _ in range(60)]
+    alike = [[[aim, aim] for _ in small.kind_of] for aim in (90, 91)]
+    grown = [one for one in starts if one.aims in alike]
+    assert {one.zero for one in grown} == {0, 1}
+    assert 6 < len(grown) < 40
+    own = [one.zero for one in starts if one not in grown]
+    assert own.count(1) > len(own) / 3, "the zero of the last one, or any"
+    assert set(own) > {1}
+
+
+def test_states_show_what_complements_best_or_a_sample(small: Experience) -> None:
+    search = Search(small, Memory("any", 2), 0, 1)
+    search._repertoire = [(0,), (1,), (2,), (3,)]
+    pairs = [search._behaviours() for _ in range(200)]
+    assert all(len({*one}) == 2 for one in pairs)
+    best = pairs.count([(0,), (1,)])
+    assert 40 < best < 80, "a quarter, and some of the samples"
+    search._repertoire = [(5,)]
+    assert search._behaviours() == [(5,), (5,)]
+
+
+def test_of_many_aims_the_promising_and_some_others_are_tried(
+    small: Experience,
+) -> None:
+    every = [*range(OPTIONS + 30)]
+    for states, number in ((1, len(every)), (2, OPTIONS)):
+        search = Search(small, Memory("any", states), 0, 1)
+        search._options, search._promising = [every], {0: every[::-1]}
+        some = search._some(0)
+        assert len({*some}) == len(some) == number
+        if states == 2:
+            assert some[:PROMISING] == every[: -PROMISING - 1 : -1]
+        search._options = [every[:OPTIONS]]
+        assert search._some(0) == every[:OPTIONS]
+
+
+def test_of_a_measure_each_group_of_subjects_is_one_value() -> None:
+    world = cast(Experience, SimpleNamespace(measure="much"))
+    found = _fresh(world, [(2.0, 4), (3.0, 4), (0.0, 0)])
+    assert (found.value, found.trials) == (0.625, 8)
+    error = 2.5758 * statistics.stdev([0.5, 0.75]) / 2**0.5
+    assert (found.low, found.high) == pytest.approx(
+        (0.625 - error, 0.625 + error), abs=1e-4
+    )
+    alone = _fresh(world, [(3.0, 4)])
+    assert alone.low < -1e8
+    assert alone.high > 1e8
+    assert alone.passes(0.7) is None

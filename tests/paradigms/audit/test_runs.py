@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,15 +22,21 @@ from cheesebench.paradigms.arena.audit.runs import (
     Runner,
     Tally,
     Walker,
+    asked_in_words,
+    asked_of,
     events_of,
+    is_beyond,
     live,
     lives_for,
+    mean_of,
+    measured_value,
     subjects,
     tour,
     walk,
     wanderer,
 )
 from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.protocol.specification import ReferenceSpec
 
 Plant = Callable[..., ArenaParadigm]
 
@@ -290,3 +297,81 @@ def test_where_a_door_has_closed_a_walker_waits_and_chooses_anew(plant: Plant) -
     walker._ways = ways
     assert walker.act(one) != STAY
     assert len(met) == chosen + 1
+
+
+def judged(better: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the changes for a verdict on a measure, 30 with a margin of 2. It has no
+    value in trials that failed.
+    """
+    return (
+        (
+            "reference: [{measure: success, value: 0.9,",
+            "measures: {much: steps / (last == correct)}\n"
+            f"reference: [{{measure: much, value: 30, better: {better}, margin: 2, range: [0, 40],",
+        ),
+        ("face: random", "face: E"),
+    )
+
+
+def about(plant: Plant, better: str) -> ReferenceSpec:
+    found: ReferenceSpec | None = plant(*judged(better)).specification.judged
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("better", "asked", "words", "beyond"),
+    [
+        ("higher", [(">=", 28)], "at least 28", [(28.5, 40)]),
+        ("lower", [("<=", 32)], "at most 32", [(0, 31.5)]),
+        (
+            "alike",
+            [(">=", 28), ("<=", 32)],
+            "at least 28 and at most 32",
+            [(28.5, 31.5)],
+        ),
+    ],
+)
+def test_what_a_verdict_asks_of_a_measure(
+    plant: Plant,
+    better: str,
+    asked: list[tuple[str, float]],
+    words: str,
+    beyond: list[tuple[float, float]],
+) -> None:
+    found = about(plant, better)
+    assert asked_of(found) == asked
+    assert asked_in_words(found) == words
+    intervals = [(28.5, 40), (0, 31.5), (28.5, 31.5), (28, 32), (28, 40), (0, 32)]
+    passed = [one for one in intervals if is_beyond(*one, found)]
+    assert passed == [*dict.fromkeys([*beyond, (28.5, 31.5)])]
+
+
+def test_the_interval_of_a_mean_is_cut_at_the_range(plant: Plant) -> None:
+    ranged = about(plant, "higher")
+    free = replace(ranged, range=None)
+    assert mean_of([], ranged) is None
+    # The deviation of 2 and 4 is the root of 2, and so is that of two lives.
+    assert mean_of([2, 4], ranged, 1) == pytest.approx((3, 2, 4))
+    assert mean_of([2, 4], ranged, 9) == pytest.approx((3, 0, 12))
+    assert mean_of([38, 40], ranged, 9) == pytest.approx((39, 30, 40))
+    assert mean_of([2], ranged) == (2, 0, 40)
+    assert mean_of([2], free) == (2, -math.inf, math.inf)
+
+
+def test_a_tally_has_the_mean_of_the_trials_that_have_a_value(plant: Plant) -> None:
+    paradigm = plant(*judged("lower"))
+    tally = Tally("east")
+    trials = list(live(life(paradigm), Always(), paradigm.specification))
+    tally.add(trials)
+    steps = [trial.steps for _, trial in trials if trial.success]
+    assert 0 < len(steps) < 20
+    assert tally.means == [pytest.approx(sum(steps) / len(steps))]
+    assert [one.measured for _, one in trials] == [
+        float(one.steps) if one.success else None for _, one in trials
+    ]
+    # A verdict about successes has no measure.
+    plain = plant().specification
+    assert {measured_value(result, plain) for result, _ in trials} == {None}
+    tally.add([])
+    assert (len(tally.means), tally.lives[-1]) == (1, (0, 0))

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,9 @@ from cheesebench.paradigms.arena.audit.validity import (
     _majority,
     _seen,
     _tempting,
+    audit_draws,
+    audit_same_event,
+    audit_solvable,
     best_guess,
     described,
     is_foreseeable,
@@ -40,6 +44,8 @@ from cheesebench.paradigms.arena.audit.validity import (
     readable,
 )
 from cheesebench.plugin_manager import installed_plugins
+from tests.arenas import examine
+from tests.paradigms.audit.conftest import SOUND
 from tests.paradigms.audit.test_lesions import CONSTRUCT, EGG
 
 Plant = Callable[..., ArenaParadigm]
@@ -568,3 +574,104 @@ def test_a_state_that_no_run_enters_is_looked_at_in_every_trial_of_whole_lives(
     assert set(said.values()) == {16}
     assert {one.fold for one in found} == set(range(FOLDS))
     assert _forced(paradigm, view, [], 0) == {}
+
+
+def counted(folder: Path, measure: str, *changes: tuple[str, str]) -> ArenaParadigm:
+    """Return the sound task, whose animals passed in trials where a measure was 0."""
+    rows = (f"{animal},{session},0\n" for animal in "ab" for session in (1, 2))
+    (folder / "animals.csv").write_text(f"animal,session,late\n{''.join(rows)}")
+    text = SOUND.replace(
+        "reference: [{measure: success, value: 0.9,",
+        f"measures: {{late: {measure}}}\nreference: [{{measure: success,"
+        " animals: animals.csv, counts: {measure: late, at_most: 0},",
+    )
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "sound.protocol.yaml"
+    path.write_text(text, encoding="utf-8")
+    specification, found = examine(path)
+    assert specification is not None, found
+    return ArenaParadigm(specification)
+
+
+@pytest.mark.parametrize(
+    ("measure", "verdict", "text"),
+    [
+        ("last != correct", "ok", "and exactly these trials succeed"),
+        (
+            "1 * (last == timeout)",
+            "FAIL",
+            "late is 0 (counted: at most 0), but 'error' is",
+        ),
+        ("1", "FAIL", "late is 1 (counted: at most 0), but 'correct' is a success"),
+        ("0 / 0", "FAIL", "late is none (counted: at most 0), but 'correct' is a"),
+    ],
+)
+def test_what_was_counted_in_the_animals_is_what_counts_here(
+    tmp_path: Path, measure: str, verdict: str, text: str
+) -> None:
+    paradigm = counted(tmp_path, measure)
+    settings = AuditSettings(trials=32, seed=0)
+    (found,) = audit_same_event(paradigm, settings)
+    assert (found.rule, found.verdict) == ("same event", verdict)
+    assert text in found.text
+    trials, quick = found.numbers["trials"], found.numbers["counted"]
+    assert isinstance(trials, int)
+    assert isinstance(quick, int)
+    if verdict == "ok":
+        assert trials == 16, "two of each of eight subjects"
+        assert 0 < quick < trials
+        assert f"is at most 0 in {quick} of {trials} trials" in found.text
+    else:
+        # The first trial that differs is the last one that is looked at.
+        told = {"1 * (last == timeout)": trials, "1": 0, "0 / 0": 0}
+        assert quick == told[measure]
+
+
+def test_only_judged_trials_are_compared_with_the_animals(
+    tmp_path: Path, plant: Plant
+) -> None:
+    blocks = (
+        "schedule: {main: {sessions: 2, trials: 10}}",
+        "schedule: {early: {trials: 2}, main: {trials: 3}}\nestimand: {block: main}",
+    )
+    late = "last != correct and block == main"
+    paradigm = counted(tmp_path, late, blocks)
+    (found,) = audit_same_event(paradigm, AuditSettings(trials=32, seed=0))
+    assert (found.verdict, found.numbers["trials"]) == ("ok", 16)
+    (none,) = audit_same_event(plant(), AuditSettings(trials=32, seed=0))
+    assert (none.verdict, none.numbers) == ("note", {})
+
+
+def test_where_nothing_is_drawn_no_draw_is_judged(plant: Plant) -> None:
+    fixed = plant(
+        ("draw:\n  side: {of: {side: [left, right]}}\n", "vars: {side: left}\n"),
+        ("checks: [{at: choice, hidden: side, chance: 0.5}]", "checks: []"),
+    )
+    (found,) = audit_draws(fixed, AuditSettings(trials=8))
+    assert (found.verdict, found.text) == ("note", "nothing is drawn")
+
+
+def test_where_no_trial_counts_none_is_solved(plant: Plant) -> None:
+    never = (
+        "success: last",
+        "estimand: {where: last == timeout and steps < 2}\nsuccess: last",
+    )
+    (found,) = audit_solvable(plant(never), AuditSettings(trials=8))
+    assert (found.verdict, found.numbers["trials"]) == ("FAIL", 0)
+    assert found.numbers["lived"]
+
+
+def test_a_trial_that_always_lasts_has_no_half(plant: Plant) -> None:
+    lasting = (
+        (
+            "{enter: side, reward: 1, end: correct}",
+            "{enter: side, reward: 1, count: n}",
+        ),
+        ("        - {enter: arm, end: error}\n", ""),
+        ("success: last == correct", "success: n > 0"),
+    )
+    (found,) = audit_solvable(plant(*lasting), AuditSettings(trials=8))
+    assert found.verdict == "ok"
+    assert found.text == "1.00 of 16 trials solved; every trial lasts until its limit"
