@@ -109,22 +109,31 @@ def level(column: Iterable[str], kinds: Iterable[str] | None = None) -> list[str
         (kind, "%" in text) if _STARTS.match(text) else None
         for text, kind in zip(texts, kinds or [""] * len(texts), strict=True)
     ]
-    most: dict[tuple[str, bool], int] = {}
+    alike: dict[tuple[str, bool], list[str]] = {}
     for text, kind in zip(texts, of, strict=True):
         if kind is not None:
-            most[kind] = max(most.get(kind, 0), _decimals(text))
+            alike.setdefault(kind, []).append(text)
+    decimals = {kind: _decimals(own) for kind, own in alike.items()}
     return [
-        text if kind is None else _padded(text, most[kind])
+        text if kind is None else _padded(text, decimals[kind])
         for text, kind in zip(texts, of, strict=True)
     ]
 
 
-def _decimals(text: str) -> int:
-    return max(len(found[2] or "") for found in _NUMBER.finditer(text))
+def _decimals(texts: Iterable[str]) -> int:
+    """Return the decimals of numbers of one kind: the most that one of them has, but no
+    more than one beyond three digits of the largest.
+    """
+    found = [one for text in texts for one in _NUMBER.finditer(text)]
+    largest = max((float(one[0]) for one in found), default=0.0)
+    most = max((len(one[2] or "") for one in found), default=0)
+    return min(most, max(1, 4 - len(str(int(largest)))) if largest >= 1 else most)
 
 
 def _padded(text: str, decimals: int) -> str:
     def fill(found: re.Match[str]) -> str:
+        if len(found[2] or "") > decimals:
+            return rounded(float(found[0]), decimals)
         return f"{found[1]}.{(found[2] or '').ljust(decimals, '0')}"
 
     return _NUMBER.sub(fill, text) if decimals else text

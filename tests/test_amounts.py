@@ -140,3 +140,8 @@ def test_the_scripts_of_the_pages_round_alike() -> None:
         [node, "-e", program], capture_output=True, text=True, check=True
     )
     assert json.loads(said.stdout) == [per_hundred(one) for one in values]
+
+
+def test_a_small_end_does_not_give_a_large_one_its_decimals() -> None:
+    assert level(["-3.28", "-3.73 to -0.00487"]) == ["-3.280", "-3.730 to -0.005"]
+    assert level(["0.0598", "0.004"]) == ["0.0598", "0.0040"]
