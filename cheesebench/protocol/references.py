@@ -257,9 +257,7 @@ class _Resolver:
             self._check_margin(found)
 
     def _check_margin(self, found: ReferenceSpec) -> None:
-        margin = self.spec.document.margin if found.better is None else found.margin
-        if margin is None:
-            return
+        margin = self.spec.document.margin if found.margin is None else found.margin
         sign = -1 if found.better == "lower" else 1
         passes, fails = thresholds(found.record, margin)
         off = margin + sign * (passes - found.value)

@@ -13,6 +13,8 @@ import pytest
 from scipy.special import stdtrit
 
 from cheesebench.protocol.csv_files import MEASURED
+from cheesebench.protocol.references import in_words
+from cheesebench.protocol.specification import Dose
 from tests.arenas import examine as examine_file
 from tests.protocol.animals import (
     FOUR,
@@ -68,6 +70,25 @@ ERRORS = {
     "no animal": ("E225", SCORED + "reference: [{measure: success, «animals: [], status: x}]"),
     "animals outside": ("E225", SCORED + "reference: [{measure: success, animals: «../a.csv, status: x}]"),
     "animals nowhere": ("E225", SCORED + "reference: [{measure: success, animals: «a.csv, status: x}]"),
+    "animals without the sessions that count": (
+        "E226", "schedule: {one: {trials: 4}}\n" + SCORED
+        + "reference: [«{measure: success, animals: [[m, 3, 4, 1], [n, 3, 4, 2]], status: x}]"
+    ),
+    "a spread beyond the range of a measure": (
+        "E217", "measures: {m: steps}\nreference: [{measure: m, value: 4, sd: «6, n_animals: 8, better: lower, "
+        "margin: 1, range: [0, 9], status: x}]"
+    ),
+    "counts without animals": (
+        "E226", SCORED + "measures: {m: steps}\n"
+        "reference: [{measure: success, value: 0.5, «counts: {measure: m, at_most: 3}, status: x}]"
+    ),
+    "counts of a measure": (
+        "E226", "measures: {m: steps}\n"
+        "reference: [{measure: m, animals: [[a, 1, 4]], «counts: {measure: m, at_most: 3}, status: x}]"
+    ),
+    "rows of no file are chosen": (
+        "E226", SCORED + "reference: [{measure: success, value: 0.5, «only: {group: control}, status: x}]"
+    ),
 }  # fmt: skip
 
 
@@ -112,6 +133,14 @@ WARNINGS = {
     "a variable of 0 and 1 in percent": (
         "W335", "vars: {early: 0}\n" + trial("{enter: goal, set: {early: 1}, end: found}")
         + "measures: {share: early}\nreference: [«{measure: share, value: 29.5, status: x}]"
+    ),
+    "a column of 0 and 1 in percent": (
+        "W335", "draw: {d: {of: {early: [0, 1]}}}\nmeasures: {share: early}\n"
+        + "reference: [«{measure: share, value: 29.5, status: x}]"
+    ),
+    "a share of some trials in percent": (
+        "W335", trial("{enter: goal, reward: 1, count: [n, k], end: found}")
+        + "measures: {share: n / k / (n > 0)}\nreference: [«{measure: share, value: 29.5, status: x}]"
     ),
 }  # fmt: skip
 
@@ -599,3 +628,53 @@ def test_sessions_that_the_schedule_lacks_are_named(examine: Examine) -> None:
     reference = f"reference: [{{measure: success, over: [1, 6], {curve}, status: x}}]"
     (warning,) = [str(one) for one in examine(RIGHT + reference)[1] if one.code == 325]
     assert "; the schedule has no session 6. Remove 'over' to compute" in warning
+
+
+@pytest.mark.parametrize(
+    ("sessions", "words"),
+    [
+        ([4], "session 4"),
+        ([2, 3, 4], "sessions 2 to 4"),
+        ([1, 3], "sessions 1, 3"),
+    ],
+)
+def test_sessions_in_words(sessions: list[int], words: str) -> None:
+    assert in_words(sessions) == words
+
+
+@pytest.mark.parametrize(
+    ("over", "value", "sessions"),
+    [
+        ("all", 0.4, (1, 2, 3)),
+        ("last", 0.9, (3,)),
+        ("last:2", 0.6, (2, 3)),
+        ("[3, 1, 3]", 0.45, (1, 3)),
+    ],
+)
+def test_the_sessions_of_a_value(
+    over: str, value: float, sessions: tuple[int, ...], tmp_path: Path
+) -> None:
+    keys = "schedule: {one: {sessions: 3, trials: 4}}\n"
+    keys += f"reference: [{{measure: success, curve: [0, 0.3, 0.9], over: {over}, status: x}}]"
+    found = loaded(tmp_path, keys).reference
+    assert found is not None
+    assert (found.value, found.over) == (pytest.approx(value), sessions)
+
+
+@pytest.mark.parametrize(
+    ("keys", "dose"),
+    [
+        ("over: [2]", Dose(4, 5)),
+        ("value: 0.5, over: [9]", None),
+        ("over: [2], dose: {before: 7, judged: 8}", Dose(7, 8)),
+        ("over: [1]", Dose(0, 4)),
+    ],
+)
+def test_the_training_of_animals_is_a_median(
+    keys: str, dose: Dose | None, tmp_path: Path
+) -> None:
+    rows = "a,1,4,1\na,2,5,3\nb,1,4,1\nb,2,9,3\nc,1,2,2\nc,2,2,2\nd,1,99,9\n"
+    named = NAMED.replace("status", f"{keys}, status")
+    found = loaded(tmp_path, FOUR + named, f"{HEADER}\n{rows}").reference
+    assert found is not None
+    assert found.dose == dose

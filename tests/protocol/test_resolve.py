@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from pprint import pformat
@@ -10,13 +11,19 @@ from typing import Any
 
 import pytest
 
+from cheesebench.diagnostics import Diagnostics
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import load_protocol, with_arena
-from cheesebench.protocol.specification import Specification
+from cheesebench.protocol.documents import VERSION, DocumentModel
+from cheesebench.protocol.resolve import identity
+from cheesebench.protocol.specification import Assignment, Place, Specification
+from cheesebench.source import read_text
 from tests.arenas import examine, examine_text
 from tests.protocol.short import (
     DOOR,
     FOUND,
     LANDMARK,
+    RING,
     SCORED,
     SIDES,
     WALK,
@@ -382,6 +389,15 @@ ERRORS = {
     "negative time": ("E218", trial("{after: «-1, end: found}")),
     "drawn negative time": ("E218", "draw: {d: {of: {gap: [3, -1]}}}\n" + trial("{after: «gap, end: found}")),
     "until what never comes": ("E201", "schedule: {one: {trials: 5, until: {outcome: «fuond, count: 1, of: 2}}}"),
+    "a time below 0 in an expression": ("E218", trial("{after: «'-1', end: found}")),
+    "a variable with the name of a zone": ("E202", "vars: {«goal: 0}\n" + trial("{enter: goal, set: {goal: 1}, end: found}")),
+    "no arena, and names of nothing": ("E140", "arena: «{groups: {}}\nsuccess: nothing > 3"),
+    "too many draws with replacement": (
+        "E206", RING + "arena: {ring: {radius: 6, holes: 24}}\ndraw: {d: {sample: hole, distinct: false, «into: [a, b, c]}}"
+    ),
+    "a pick with replacement": ("E206", SIDES + "draw: {d: {sample: side, into: [x], distinct: false, «pick: 1}}"),
+    "a pick of more members than there are": ("E206", SIDES + "draw: {d: {sample: side, into: [x], pick: «3}}"),
+    "a pick for two variables": ("E206", SIDES + "draw: {d: {sample: side, into: «[x, y], pick: 1}}"),
 }  # fmt: skip
 
 
@@ -523,3 +539,59 @@ def test_a_mistake_is_one_error_with_its_remedy(
     right: str, wrong: str, said: str, check_mistake: Mistake
 ) -> None:
     check_mistake(right, wrong, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (
+            LANDMARK + "draw: {d: {of: {which: [N]}}}\n" + state("show: {whcih: x}"),
+            "Did you mean 'which'?",
+        ),
+        ("vars: {lamp: '*'}\n" + state("show: {goal: lmap}"), "Did you mean 'lamp'?"),
+        ("vars: {lamp: '**'}\n" + state("show: {goal: lmap}"), "There are no colours"),
+        ("vars: {gap: 3}\n" + trial("{enter: goal}").replace("9", "gpa"), "'gap'?"),
+        ("vars: {gap: box}\n" + trial("{enter: goal}").replace("9", "gpa"), "none."),
+        ("success: last == found\nsplit: [last]", "Known: none."),
+    ],
+)
+def test_a_remedy_offers_what_fits(
+    text: str, remedy: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    [error] = [one for one in examine(complete(text))[1] if one.severity == "error"]
+    assert remedy in error.remedy
+
+
+def test_it_and_whole_sets_in_effects(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
+    text = "vars: {seen: [goal], all: [box]}\n" + trial(
+        "{enter: goal, place: it, add: {seen: all}, remove: {all: it}, end: found}"
+    )
+    specification, found = examine(complete(text))
+    assert specification is not None, found
+    effects = specification.states["run"].rules[0].effects
+    assert effects.place == Place("it", variable=True)
+    assert effects.add == (Assignment("seen", ex.Variable("all")),)
+    assert effects.remove == (Assignment("all", ex.BuiltIn("it")),)
+
+
+def test_every_specification_has_an_identity() -> None:
+    root = read_text(
+        "paradigm: p\ntitle: t\nmargin: null\nvars: {n: 0}\n", "x.yaml", Diagnostics()
+    )
+    assert root is not None
+    document = DocumentModel()
+    found = identity("talks", document, root, Path("x.yaml"), ["parent"])
+    assert found == {
+        "paradigm": "p",
+        "edition": "default",
+        "family": "talks",
+        "path": "x.yaml",
+        "text": '{"paradigm":"p","title":"t","vars":{"n":0}}',
+        "sha256": hashlib.sha256(
+            f'{VERSION}\n{{"paradigm":"p","vars":{{"n":0}}}}'.encode()
+        ).hexdigest(),
+        "ancestors": ("parent",),
+        "document": document,
+    }
