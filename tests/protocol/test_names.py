@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from tests.arenas import TWO_ARMS, examine_text
-from tests.protocol.short import EMPTY, LEVER, Check, Mistake, state, trial
+from tests.protocol.short import (
+    EMPTY,
+    LEVER,
+    SIDES,
+    Check,
+    Examine,
+    Mistake,
+    state,
+    trial,
+)
 
 TEXT = f"""
 version: 1
@@ -113,6 +124,15 @@ ERRORS = {
     "outcome that nothing emits": ("E131", "success: last == «fuond"),
     "outcome that nothing is": ("E131", "success: last != «fuond"),
     "name of nothing in a comparison": ("E131", "vars: {v: red}\nsuccess: v == «rad"),
+    "a column of an outcome": ("E134", "success: last == found and column(«last) == 1"),
+    "a column of a set": ("E134", LEVER + "vars: {seen: [1]}\nmeasures: {m: row(«seen)}"),
+    "a name where a condition is needed": ("E133", "success: steps > 1 and «last"),
+    "a calculation with a name of an outcome": ("E133", "success: 1 - «last > 3"),
+    "a group that is a difference": ("E134", SIDES + "success: last == found and member(«steps - 1, 1) == goal"),
+    "a group that is negative": ("E134", SIDES + "success: last == found and member(-«steps, 1) == goal"),
+    "a counter that is set": ("E212", trial("{enter: goal, count: n, set: {«n: 1}, end: found}")),
+    "a member beyond the group": ("E134", SIDES + "success: last == found and member(«side, 0) == goal"),
+    "a number of recent trials beyond the most": ("E134", "success: last == found and «recent(found, 1001) > 3"),
 }  # fmt: skip
 
 
@@ -217,3 +237,91 @@ def test_a_mistake_is_one_error_with_its_remedy(
     right: str, wrong: str, said: str, check_mistake: Mistake
 ) -> None:
     check_mistake(right, wrong, said)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("-steps < 0", ex.Binary("<", ex.Unary("-", ex.BuiltIn("steps")), ex.Number(0))),
+        ("x == 1", ex.Binary("==", ex.BuiltIn("x"), ex.Number(1))),
+        ("size(arm) == 2", ex.Binary("==", ex.Number(2), ex.Number(2))),
+        ("column(side) < 3", ex.Binary("<", ex.Call("column", SIDE), ex.Number(3))),
+        ("side == none", ex.Binary("==", SIDE, ex.Constant(None))),
+        ("where(arm) == left", ex.Binary("==", ex.Call("where", ex.Constant("arm")), ex.Constant("left"))),
+        ("left == where(arm)", ex.Binary("==", ex.Constant("left"), ex.Call("where", ex.Constant("arm")))),
+        ("not side in arm", ex.Unary("not", ex.Binary("in", SIDE, ex.Members(frozenset({"left", "right"}))))),
+        ("steps > 3 and last == found", ex.Binary(
+            "and", ex.Binary(">", ex.BuiltIn("steps"), ex.Number(3)),
+            ex.Binary("==", ex.BuiltIn("last"), ex.Constant("found")),
+        )),
+        ("max(steps, 2) > 3", ex.Binary(
+            ">", ex.Compute("max", (ex.BuiltIn("steps"), ex.Number(2))), ex.Number(3)
+        )),
+        ("recent(found, 1000) > 3", ex.Binary(">", ex.Recent("found", 1000), ex.Number(3))),
+    ],
+)  # fmt: skip
+def test_what_a_condition_is_read_as(written: str, read: ex.Expression) -> None:
+    found, errors = success(written)
+    assert errors == []
+    assert found is not None
+    assert found.success == read
+
+
+def test_it_can_be_measured_to(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
+    rule = "{enter: goal, if: distance(it) < 3, end: found}"
+    specification, found = examine(complete(trial(rule)))
+    assert specification is not None, found
+    distance = ex.Call("distance", ex.BuiltIn("it"))
+    [rule_] = specification.states["run"].rules
+    assert rule_.guard == ex.Binary("<", distance, ex.Number(3))
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("zzz(last) == 1", "Functions: where, size, "),
+        ("tau > 3", "Use 'after: n' for steps in this state"),
+        ("last == lost", "It can be found, timeout."),
+        ("last == foudn", "Did you mean 'found'?"),
+        ("qqqq == 3", "Declare it, or check its spelling."),
+        ("where(amr) == left", "Did you mean 'arm'?"),
+        ("where(zzz) == left", "Declare it under 'arena: groups'."),
+        ("member(zzz, 1) == left", "Declare it under 'arena: groups'."),
+        ("position(side, steps > 1) == 1", "'a condition' is not a group."),
+        ("position(side, 1 + 2) == 1", "'an expression' is not a group."),
+        ("position(side, 12) == 1", "'12' is not a group."),
+        ("recent(fuond, 3) > 1", "Did you mean 'found'?"),
+        ("recent(zzz, 3) > 1", "The outcomes are found, timeout."),
+        ("last == left", "The outcomes are found, timeout."),
+        ("block == left", "Check both names."),
+        ("where(arm) == arm", "Write '... in arm'."),
+        ("last", "Write a comparison, with a sign such as == or <."),
+        ("not last", "Write a comparison."),
+        ("1 + last > 1", "Use '==' for names."),
+    ],
+)
+def test_a_remedy_names_what_fits(written: str, remedy: str) -> None:
+    _, [error] = success(written)
+    assert remedy in error
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("{set: {n: 1}, count: n}", "Use 'count', or rename the variable."),
+        ("{set: {goal: 1}}", "Declare a variable of another name, and set that."),
+        ("{set: {last: 1}}", "Add 'vars: {last: 0}'."),
+        ("{set: {here: goal}}", "Add 'vars: {here: goal}'."),
+        ("{set: {vv: 1}}", "Did you mean 'v'?"),
+        ("{set: {v: 1.5}}", "1.5 is a number, but a zone is needed"),
+    ],
+)
+def test_what_is_set_and_cannot_be(
+    text: str, remedy: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    rule = trial(text.replace("{", "{enter: goal, end: found, ", 1))
+    found = examine(complete("vars: {v: goal}\n" + rule))[1]
+    [error] = [str(one) for one in found if one.severity == "error"]
+    assert remedy in error
