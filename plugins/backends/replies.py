@@ -83,7 +83,8 @@ def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatR
     try:
         answer = json.loads(body.decode())
     except (ValueError, RecursionError):
-        raise _malformed("The answer is not JSON", body) from None
+        what = "" if body else " (empty)"
+        raise _malformed(f"The answer is not JSON{what}", body) from None
     return reply_in(answer, body, form)
 
 
@@ -91,7 +92,8 @@ def reply_in(
     answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
 ) -> ChatReply:
     """Return the reply in the JSON of an answer. Raise ChatFaultError if there is none.
-    If the answer has an unknown form, the error quotes ``body``.
+    If the answer has an unknown form, the fault's ``answer`` quotes ``body``, which may
+    be empty if the caller does not have it.
 
     If a tool was offered, the arguments of its call are the reply.
     """
@@ -137,8 +139,8 @@ def _spent(answer: Mapping[str, Any]) -> Any:
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
-    """Return a fault that keeps the beginning of a body."""
-    fault = ChatFaultError("malformed", f"{said}." if body else f"{said} (empty).")
+    """Return a fault whose ``answer`` quotes the beginning of a body."""
+    fault = ChatFaultError("malformed", f"{said}.")
     fault.answer = quoted(body[:400].decode("utf-8", "replace"), 120)
     return fault
 

@@ -16,6 +16,7 @@ from cheesebench import ChatFaultError, ChatReply, Usage
 from cheesebench.plugins.backends.replies import (
     count_tokens,
     read_reply,
+    reply_in,
     split_thoughts,
 )
 
@@ -346,6 +347,13 @@ def test_counts_that_contradict_one_another_are_told() -> None:
     cached = {**usage, "total_tokens": 100, "cached_tokens": 10**6}
     assert count_tokens(cached)[0] == Usage(prompt=90, completion=10, cached=90)
     assert "1,000,000 cached tokens" in count_tokens(cached)[1]
+
+
+def test_an_answer_whose_body_is_not_known_is_not_called_empty() -> None:
+    """litellm gives the parsed answer only."""
+    with pytest.raises(ChatFaultError) as found:
+        reply_in({"choices": []}, b"")
+    assert str(found.value) == "The answer has no 'choices[0].message'."
 
 
 def test_an_error_with_status_200_is_a_fault() -> None:
