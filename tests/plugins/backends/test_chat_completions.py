@@ -197,7 +197,7 @@ def test_many_calls_at_once_keep_their_replies() -> None:
         (
             Answer(body=b"\x00\xff\x1b[31m<html>"),
             "malformed",
-            r"not JSON: \x00�\x1b[31m<html>",
+            r"not JSON. \x00�\x1b[31m<html>",
         ),
         (Answer(body=b""), "malformed", "(empty)"),
         (Answer(body=b"[" * 100_000), "malformed", "not JSON"),
