@@ -129,14 +129,14 @@ class _Memory:
 
 class LabelsSwapped(CompiledArena):
     """Labels are permuted for the whole run: each label takes the meaning of another.
-    Glyphs that only rules assign to a variable stay as they are.
+    Glyphs that effects compute or copy stay as they are.
     """
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
         chance = schedule.Stream(seed, f"{specification.paradigm}|labels", 0)
         self._glyphs = _cycle(
-            chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
+            chance.shuffled([*_labels(self.program), _fresh(self.program)], "glyphs")
         )
         # Texts with placeholders are not swapped: a fixed text in their place would not
         # show the values.
@@ -198,19 +198,14 @@ class SwappedView:
         )
 
 
-def _labels(specification: Specification) -> list[str]:
-    arena = specification.arena
+def _labels(program: Program) -> list[str]:
+    specification, arena = program.specification, program.specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
     glyphs = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
     glyphs += [mark.glyph for mark in arena.landmarks]
     for state in specification.states.values():
         for _, glyph in state.show:
-            if not glyph.variable:
-                glyphs.append(glyph.name)
-            elif glyph.name in specification.variables:
-                glyphs.append(str(specification.variables[glyph.name].initial))
-            else:
-                glyphs += specification.drawn(glyph.name)
+            glyphs += _held(program, glyph.name) if glyph.variable else [glyph.name]
     return [
         glyph
         for glyph in dict.fromkeys(glyphs)
@@ -218,8 +213,19 @@ def _labels(specification: Specification) -> list[str]:
     ]
 
 
-def _fresh(specification: Specification) -> str:
-    labels = _labels(specification)
+def _held(program: Program, variable: str) -> list[str]:
+    """Return the glyphs that a variable may hold: drawn, given by the file or a block,
+    or named where effects assign to it.
+    """
+    held = [*program.specification.drawn(variable), *program.values_at_start(variable)]
+    for one in program.assignments_of(variable):
+        nodes = expressions.walk(one.value)
+        held += [n.value for n in nodes if isinstance(n, expressions.Constant)]
+    return [str(one) for one in held]
+
+
+def _fresh(program: Program) -> str:
+    labels = _labels(program)
     return next(letter for letter in FRESH_GLYPHS if letter not in labels)
 
 

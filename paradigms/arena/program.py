@@ -547,8 +547,8 @@ class Program:
         """Return the names that a variable can hold, or an empty list if they cannot be
         determined.
         """
-        given = self._values_at_start(variable)
-        for one in self._assignments_of(variable):
+        given = self.values_at_start(variable)
+        for one in self.assignments_of(variable):
             names = self._names_of(one.value)
             if names is None:
                 return []
@@ -557,7 +557,7 @@ class Program:
             return []
         return [str(one) for one in given if one is not None]
 
-    def _values_at_start(self, variable: str) -> list[ex.RuntimeValue]:
+    def values_at_start(self, variable: str) -> list[ex.RuntimeValue]:
         specification = self.specification
         given = [
             value
@@ -569,7 +569,7 @@ class Program:
             given.insert(0, specification.variables[variable].initial)
         return given
 
-    def _assignments_of(self, variable: str) -> Iterator[spec.Assignment]:
+    def assignments_of(self, variable: str) -> Iterator[spec.Assignment]:
         for effects in self.all_effects():
             yield from (one for one in effects.assignments if one.variable == variable)
 

@@ -23,6 +23,24 @@ SHIPPED = list(CATALOGUE.files)
 TRIALS, SEED = 6, 5
 
 
+SIGNS = """
+version: 1
+paradigm: signs
+arena: {map: "#zxy#", legend: {z: left, x: middle, y: right}}
+vars: {sign: "a"}
+start: {at: middle, face: E}
+trial:
+  limit: 5
+  start: one
+  states:
+    one:
+      show: {left: sign}
+      rules: [{enter: right, set: {sign: b}, end: correct}]
+schedule: {main: {trials: 1}}
+success: last == correct
+"""
+
+
 class Step(NamedTuple):
     """The result of one step."""
 
@@ -157,6 +175,22 @@ def test_labels_are_swapped_among_themselves(cued: ArenaParadigm) -> None:
     assert [a in labels for a in "".join(one.splitlines()[:-1])] == [
         a in labels for a in "".join(other.splitlines()[:-1])
     ]
+
+
+def test_a_label_that_a_rule_assigns_is_swapped_too() -> None:
+    specification, found = examine_text(SIGNS, "signs.protocol.yaml")
+    assert specification is not None, found
+    paradigm = ArenaParadigm(specification)
+    seen = []
+    for one in (paradigm, paradigm.with_cues("labels-swapped", 0)):
+        life = one.environment(VIEW, 0, 0)
+        first = life.begin_trial()
+        assert first is not None
+        seen.append((first[1], life.step(0)[0][1]))
+    assert seen[0] == ("a", "b")
+    assert seen[1][0] != "a"
+    assert seen[1][1] != "b"
+    assert seen[1][0] != seen[1][1]
 
 
 def test_new_cues_tell_nothing(cued: ArenaParadigm) -> None:
