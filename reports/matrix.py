@@ -669,7 +669,7 @@ def _told(cell: CellResult, what: str) -> str:
 
 
 def doubts(cells: Sequence[CellResult]) -> list[tuple[CellResult, str]]:
-    """Return the doubtful cells, each with its doubts."""
+    """Return the cells with warnings or remarks, each with these in one text."""
     return [
         (cell, "; ".join(said))
         for cell in cells
