@@ -272,7 +272,7 @@ def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
         drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
-    return figure, f"Measures of the verdicts by session. {'; '.join(said)}."
+    return figure, f"Measures that verdicts are about, by session. {'; '.join(said)}."
 
 
 def _animals_curve(axes: Axes, plan: CellPlan) -> None:
