@@ -25,7 +25,7 @@ SCORES = HEADER + "".join(
     for temperature in ("0", "1")
     for successes in [min(10, ease + better + (condition == "transReval"))]
 )
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BESIDE = [
     parent / "shared" / "data" / "cogeval" / "scores_half.csv"
     for parent in Path(__file__).parents
@@ -39,8 +39,10 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("wide")
-def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_a_file(
+    scores: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # No cell of a table is wrapped.
     assert (
         main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4-32k"])
         == 0
