@@ -553,14 +553,14 @@ MOST = 20_000
 #: Maximum numbers of nodes, of lives in nodes and of beginnings of trials in memory.
 #: When one of them is exceeded, all nodes, lives and beginnings are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
-#: Maximum number of ways that chance has in a trial. Each of them is a hypothesis, so
-#: more of them would take hours, and nothing could be proved.
+#: Maximum number of ways that chance may have in a trial. Each of them is a hypothesis,
+#: so more of them would take hours, and nothing could be proved.
 MOST_WAYS = 100_000
 
 
 class TooManyError(Exception):
-    """The search met more beliefs than its effort allows, or a protocol to which the
-    bound does not apply.
+    """The search met more beliefs than its effort allows, too many ways that chance has
+    in a trial, or a protocol to which the bound does not apply.
     """
 
 
@@ -680,8 +680,9 @@ class World:
         return self._percepts.setdefault(percept, len(self._percepts))
 
     def ways(self) -> tuple[int, ...]:
-        """Return the number of alternatives of each choice of chance in the first
-        trial: of draws, and of the heading at its beginning.
+        """Return the number of alternatives of each choice that chance makes in the
+        first trial: of draws, and of the place and heading at its beginning. Choices
+        with one alternative are left out.
         """
         life = Hypothesis(
             self.program, self.view, self.script, self.relevance, self._subject
@@ -879,7 +880,9 @@ class World:
 
 
 def all_of(script: Script, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
-    """Like ``Script.all_of``. Raise ``TooManyError`` if there are too many choices."""
+    """Yield what ``Script.all_of`` yields. Raise ``TooManyError`` if the choices of the
+    first run have too many combinations.
+    """
     for number, found in enumerate(script.all_of(do)):
         if not number and math.prod(ways := _alternatives(script)) > MOST_WAYS:
             raise TooManyError(too_many(ways))

@@ -169,8 +169,8 @@ def is_told(
 ) -> bool:
     """Return whether subjects may know different things just before they enter one of
     these states, from the results of their actions or from the pictures. Also return
-    True if a trial may begin in one of the states, or has more than ``BEGINNINGS``
-    beginnings.
+    True if a trial may begin in one of the states, has more than ``BEGINNINGS``
+    beginnings, or leaves chance too many ways.
     """
     specification = paradigm.specification
     ways, begun_in = following(specification), _begun_in(specification)

@@ -511,8 +511,8 @@ BY_CHOICE = (
     " may tell it about the next, so no effort can prove the limit: draw everything anew"
     " in each trial (`per: trial`), or judge what every trial has (the first choice, say)"
 )
-#: The reason of a search that was given up for the same reason as that of the intact
-#: subject.
+#: The reason shown for a search that was given up for the same reason as the search of
+#: the intact subject.
 AS_INTACT = (
     "no effort can prove the limit, for the reason in the row of the intact subject"
 )
@@ -577,7 +577,9 @@ def audit_lesions(
 
 
 def _told_once(found: Sequence[Ceiling], intact: Ceiling) -> list[Ceiling]:
-    """Return the ceilings. The reason why nothing was searched stays in one of them."""
+    """Return the ceilings. Where the search was given up for the same reason as without
+    a lesion, ``AS_INTACT`` replaces the reason.
+    """
     return [
         replace(one, stopped=AS_INTACT)
         if one.stopped and one.stopped == intact.stopped and one is not intact

@@ -1076,7 +1076,9 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
     def is_covered(pair: tuple[str, str], glyphs: tuple[tuple[str, str], ...]) -> bool:
-        """Return whether others are drawn over all of a glyph that could be seen."""
+        """Return whether a glyph could be seen alone, but others are drawn over all of
+        it.
+        """
         others = tuple(one for one in glyphs if one != pair)
         none = gallery.scene((), (), ())
         return gallery.scene((), (pair,), ()) != none and gallery.scene(
