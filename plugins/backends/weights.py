@@ -172,7 +172,7 @@ def digest(path: Path) -> str:
 def _wanted(context: BackendContext) -> Weights:
     name, options = context.entry.id, context.options
     listed = options.get("packages") or ()
-    packages = listed.split(",") if isinstance(listed, str) else listed
+    packages = listed if isinstance(listed, list | tuple) else str(listed).split(",")
     hub = _hub_of(name, str(options.get("hub") or ""))
     sha256 = str(options.get("sha256") or "").lower()
     if sha256 and not _SHA256.fullmatch(sha256):

@@ -212,6 +212,11 @@ def test_a_file_of_ones_own_can_be_pinned_too(tmp_path: Path) -> None:
         assert "The option size must be a whole number above 0" in said
 
 
+def test_a_number_where_a_package_is_expected_is_no_traceback() -> None:
+    said = refused(context(packages=3, sha256=SHA256))
+    assert "not installed. Install them: pip install --no-deps 3" in said
+
+
 def test_what_does_not_fit_is_said_before_it_is_begun(tmp_path: Path) -> None:
     install_parts(tmp_path)
     said = refused(context(**{**PINNED, "size": 10**18}))
