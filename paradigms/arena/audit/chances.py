@@ -68,7 +68,7 @@ def ceiling(specification: Specification) -> tuple[float, str]:
             stated.append((most, f"what '{lesion}' leaves, in `construct`"))
     most, why = max(stated, default=(CEILING, ""), key=lambda one: one[0])
     if most > HIGHEST_CEILING:
-        return HIGHEST_CEILING, f"{why}, {runs.shown(most)}, cut to the highest ceiling"
+        return HIGHEST_CEILING, f"{why}: {runs.shown(most)}, more than a ceiling may be"
     return (most, why) if most > CEILING else (CEILING, "the default ceiling")
 
 

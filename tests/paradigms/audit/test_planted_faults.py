@@ -167,7 +167,7 @@ def test_a_ceiling_above_the_highest_says_that_it_is_cut(plant: Plant) -> None:
     easy = plant(("hidden: side, chance: 0.5", "hidden: side, chance: 0.8"))
     assert ceiling(easy.specification) == (
         0.5,
-        "the chance of 'side' in `checks`, .80, cut to the highest ceiling",
+        "the chance of 'side' in `checks`: .80, more than a ceiling may be",
     )
     assert ceiling(plant().specification) == (0.5, "the chance of 'side' in `checks`")
 
