@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from cheesebench.behaviour import Behaviour, Track
+from cheesebench.errors import UnknownNameError
 from cheesebench.interfaces import Ground, Scene, Tile
-from cheesebench.records import Variant
-from cheesebench.reports import behaviour_figures, figures
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import ReferenceValue, Variant
+from cheesebench.reports import behaviour_figures, drawing, figures
 from cheesebench.reports.behaviour_figures import Lived, lived
 from cheesebench.reports.figures import _groups
 from cheesebench.statistics import summarise_run
@@ -230,3 +232,54 @@ def test_panels_that_are_left_over_are_not_seen() -> None:
     figure, panels = found
     assert [one.get_title() for one in panels.values()] == ["A", "B", "C", "D", "E"]
     assert [one.get_visible() for one in figure.axes] == [True] * 5 + [False] * 3
+
+
+def three(rate: float = 0.5, **changes: object) -> list[drawing.Group]:
+    """Two models in three dimensions; the second lacks the last one."""
+    plans = [
+        plan_of(name, model=model, dimension=f"{name} learning", **changes)
+        for model, names in (
+            ("walker", ("pool", "maze", "cage")),
+            ("crawler", ("pool", "maze")),
+        )
+        for name in names
+    ]
+    trials = [one for plan in plans for one in trials_of(plan, rate)]
+    return _groups([summarise_run({}, plans, trials)])
+
+
+def test_what_profiles_and_curves_with_a_spread_draw() -> None:
+    spread = ReferenceValue(value=0.8, curve=(0.4, 0.8), curve_sd=(0.1, 0.2))
+    groups = three(reference=spread)
+    nobody = {
+        (number, cell.plan.protocol): Behaviour(cell.plan, "session")
+        for number, group in enumerate(groups)
+        for cell in group.cells
+    }
+    drawn = {
+        "profile": figures.profile(groups),
+        "profile of a model": figures.profile(three(reference=None)[:1]),
+        "too few": figures.profile(groups[1:]),
+        "curves": figures.curves(groups, nobody),
+        "no animals": figures.curves(three(reference=None)[:1], nobody),
+        "no sizes": figures.scaling(groups, {"walker": 7.0, "crawler": 7.0}),
+    }
+    check_stored("figures.profile.txt", joined(drawn))
+
+
+def test_a_figure_is_as_wide_as_it_is_asked_to_be() -> None:
+    figure = drawing.new(8.0, 6.0)
+    text = figure.text(0, 0, "a", fontsize=10)
+    sizes = list[float]()
+    for width, across, high in ((6.0, 6.0, 4.5), (12.0, 12.0, 9.0), (1.0, 1.0, 2.0)):
+        figures._resize(figure, width)
+        sizes.append(text.get_fontsize())
+        assert figure.get_size_inches() == pytest.approx((across, high))
+    assert sizes == [7.5, 7.5, 3.75]
+
+
+def test_an_unknown_figure_is_told_with_the_likely_one() -> None:
+    with pytest.raises(UnknownNameError, match=r"figure 'forrest'.*forest"):
+        figures.render_figures(
+            [], installed_plugins(), {}, ("svg",), only=("profile", "forrest")
+        )

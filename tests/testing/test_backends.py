@@ -207,6 +207,15 @@ async def logs_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
     return await self.inner.complete(request)
 
 
+async def logs_what_has_no_format(self: Wrong, request: ChatRequest) -> ChatReply:
+    logging.getLogger("wrong").debug("asking with %d", os.environ["OPENAI_API_KEY"])
+    return await self.inner.complete(request)
+
+
+async def refuses(self: Wrong, request: ChatRequest) -> ChatReply:
+    raise ChatFaultError("server", "not today")
+
+
 async def follows_with_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
     import aiohttp
 
@@ -443,6 +452,11 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
             "the key is in a record of the logger 'wrong' (DEBUG)",
         ),
         (
+            logs_what_has_no_format,
+            "no key in errors",
+            "the key is in a record of the logger 'wrong' (DEBUG)",
+        ),
+        (
             follows_with_the_key,
             "redirects",
             "a redirect to another address is followed with the key",
@@ -454,6 +468,7 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
             "each call its own reply",
             "concurrent calls do not get their own replies: call",
         ),
+        (refuses, "usage: cached", "a plain call causes the fault: not today"),
         (returns_words, "replies", "returns str, but a ChatReply is expected"),
         (
             counts_yes_or_no,
