@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -23,18 +25,23 @@ from cheesebench.experiment.calling import (
     Attempts,
     Budget,
     BudgetSpentError,
+    Caller,
     CallSizes,
     Hope,
     Limiter,
     Limits,
     ModelChannel,
     Patience,
+    SubjectStoppedError,
     _said_in,
     _thoughts_apart,
+    early_record,
     in_time,
+    is_given_up,
     is_private,
     said,
 )
+from cheesebench.experiment.log import RunLog, digest
 from cheesebench.records import CallTotals, CellPlan
 
 
@@ -452,3 +459,158 @@ def test_a_limit_rises_with_replies_and_halves_with_objections(
     assert (limiter.limit, limiter.most) == (3, 3)
     limiter.lower(9)
     assert limiter.most == 3
+
+
+def test_a_call_that_is_cancelled_as_it_is_admitted_leaves_its_slot_to_the_next() -> (
+    None
+):
+    async def go() -> list[str]:
+        limiter, seen = Limiter(1), list[str]()
+
+        async def call(name: str) -> None:
+            async with limiter.slot():
+                seen.append(name)
+
+        async with limiter.slot():
+            first, second = (asyncio.ensure_future(call(name)) for name in "ab")
+            await asyncio.sleep(0)
+        # The first is admitted, but has not noticed.
+        assert limiter.in_flight == 1
+        first.cancel()
+        await asyncio.wait([first, second], timeout=10)
+        assert (first.cancelled(), limiter.in_flight) == (True, 0)
+        return seen
+
+    assert asyncio.run(go()) == ["b"]
+
+
+def test_a_single_call_may_exceed_what_is_left_of_a_budget() -> None:
+    async def go() -> None:
+        one = budget(tokens=10)
+        async with one.room(CallTotals(prompt=60)):
+            assert not one._fits()
+
+    asyncio.run(go())
+
+
+def plan_of(**changes: Any) -> CellPlan:
+    return CellPlan(
+        model="m", protocol="p", view="v", title="", dimension="", species="", sha256="0", design="cohort", subjects=2,
+        trials=1, memory="life", agent="llm", **changes,
+    )  # fmt: skip
+
+
+def caller(channel: ModelChannel, **changes: Any) -> Caller:
+    """A caller that reads no log."""
+    nothing: Any = None
+    return Caller(channel, nothing, nothing, budget(), plan_of(), 0, **changes)
+
+
+def stopped_by(work: Callable[[], Any]) -> str:
+    with pytest.raises(SubjectStoppedError) as caught:
+        asyncio.run(work())
+    return str(caught.value)
+
+
+def test_nothing_is_asked_for_a_cell_that_is_decided_or_hopeless(
+    channel: ModelChannel,
+) -> None:
+    decided = caller(channel, stopped=True)
+    assert stopped_by(lambda: decided.ask(0, request())) == "the cell is decided"
+    assert stopped_by(lambda: decided._ask(request())) == "the cell is decided"
+    hope = channel.hopes[plan_of().key] = Hope()
+    for number in range(12):
+        hope.see(number % 2, True)
+    said = "none of 12 replies of 2 subjects could be read"
+    assert stopped_by(lambda: caller(channel)._ask(request())) == said
+    channel.replaying = True
+    caller(channel)._check_stopped()
+
+
+def test_no_call_is_made_after_the_end_of_a_channel_or_of_a_trial(
+    channel: ModelChannel,
+) -> None:
+    channel.hopes[plan_of().key] = Hope()
+    late = caller(channel, _seconds_in_flight=3600.0)
+    assert stopped_by(lambda: late._ask(request())) == (
+        "the calls of one trial took more than 3600 s (--trial-timeout)"
+    )
+    channel.stop("gone")
+    assert stopped_by(lambda: caller(channel)._ask(request())) == "gone"
+
+
+def test_a_call_without_a_reply_counts_against_the_server(told: list[str]) -> None:
+    # Of a channel whose clock runs.
+    slow: Any = Slow(1, answers=False)
+    channel = ModelChannel(
+        slow, Limiter(4), told.append, patience=Patience(request=0.005)
+    )
+    channel.hopes[plan_of().key] = Hope()
+    with pytest.raises(ChatFaultError, match=r"^no reply within 0.005 s$") as caught:
+        asyncio.run(caller(channel)._ask(request()))
+    assert caught.value.kind == "timeout"
+    assert (channel.limiter.throttled, channel.in_flight) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "after", "pause"),
+    [("timeout", None, 0.0), ("timeout", 9.0, 0.0), ("rate_limit", 9.0, 9.0), ("rate_limit", None, 0.0),
+     ("rate_limit", 900.0, 900.0), ("rate_limit", 901.0, 0.0), ("server", 9.0, None)],
+)  # fmt: skip
+def test_a_wish_of_the_server_holds_up_all_calls_unless_it_is_too_long(
+    channel: ModelChannel,
+    clock: list[float],
+    kind: Any,
+    after: float | None,
+    pause: float | None,
+) -> None:
+    caller(channel)._slow_down(fault(kind, after=after))
+    assert channel.limiter.throttled == (pause is not None)
+    assert channel.limiter._paused_until == (clock[0] + pause if pause else 0.0)
+
+
+def test_a_spent_budget_is_told_from_a_server_that_was_silent(
+    channel: ModelChannel, clock: list[float]
+) -> None:
+    spent = BudgetSpentError("all is spent")
+
+    def told() -> tuple[type, str]:
+        found = caller(channel)._unanswered(spent)
+        return type(found), str(found)
+
+    assert told() == (BudgetSpentError, "all is spent")
+    channel.failed("busy")
+    assert told() == (
+        SubjectStoppedError,
+        "busy; no reply came before the limit: all is spent",
+    )
+    channel.answered()
+    channel.failed("busy")
+    assert told() == (
+        BudgetSpentError,
+        "all is spent while the server did not answer (busy)",
+    )
+
+
+def test_a_program_is_never_given_up() -> None:
+    nothing: Any = None
+    assert not is_given_up(nothing, dataclasses.replace(plan_of(), agent=""))
+
+
+def test_a_call_made_early_is_recorded_as_it_will_be_read(log: RunLog) -> None:
+    price = Price(prompt=2.0, completion=10.0, on=date(2026, 1, 1))
+    reply = ChatReply(
+        text="hm\ud800",
+        finish="length",
+        usage=Usage(prompt=50, completion=7),
+        doubt="?",
+    )
+    thinking = plan_of(settings={"reasoning": True})
+    asked = request("Where?")
+    found = early_record(log, thinking, (2, 1), asked, reply, price, seconds=1.5)
+    assert (found.trial, found.call, found.digest) == (2, 1, digest(asked))
+    assert (found.reply.text, found.reply.reasoning) == ("", "hm?")
+    assert (found.reply.doubt, found.seconds, found.asked) == ("", 1.5, "Where?")
+    assert found.cost == pytest.approx((50 * 2 + 7 * 10) / 1e6)
+    free = early_record(log, plan_of(), (0, 0), asked, reply, None)
+    assert (free.cost, free.reply.text) == (None, "hm?")

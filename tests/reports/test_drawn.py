@@ -270,7 +270,7 @@ def test_what_profiles_and_curves_with_a_spread_draw() -> None:
 def test_a_figure_is_as_wide_as_it_is_asked_to_be() -> None:
     figure = drawing.new(8.0, 6.0)
     text = figure.text(0, 0, "a", fontsize=10)
-    sizes = list[float]()
+    sizes = list[object]()
     for width, across, high in ((6.0, 6.0, 4.5), (12.0, 12.0, 9.0), (1.0, 1.0, 2.0)):
         figures._resize(figure, width)
         sizes.append(text.get_fontsize())
