@@ -715,7 +715,8 @@ class Experience:
         found = self._without_choice.get(id(root))
         if found is None:
             code = self.code(root.reward, root.said)
-            following = root.following if not self.is_independent else self._after(root)
+            # No action led here from a life's first trials, so what followed is stored.
+            following = root.following or self._after(root)
             found = aims.Passed(root.score, code, self.ranks_of_nowhere, 0, following)
             self._without_choice[id(root)] = found
         return found

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from cheesebench.paradigms.arena.audit import aims
 from cheesebench.paradigms.arena.audit.automata import (
+    MOST_AIMS,
+    NOWHERE,
+    PROGRESS,
     Automaton,
     Experience,
     Extremes,
@@ -16,7 +21,7 @@ from cheesebench.paradigms.arena.audit.automata import (
 )
 from cheesebench.paradigms.arena.audit.climbing import Search
 from cheesebench.paradigms.arena.audit.memory import classes
-from tests.paradigms.audit.test_memory import TIPS, chamber, paradigm
+from tests.paradigms.audit.test_memory import ALTERNATION, TIPS, chamber, paradigm
 
 NOTHING, ANY = Memory("nothing"), Memory("any", 2)
 
@@ -157,3 +162,130 @@ def test_rewards_have_codes_by_their_size_and_text(world: Experience) -> None:
     assert world.code(0.51, ()) == world.code(1.0, ())
     assert world.code(0.5, ()) == world.code(0.3, ())
     assert world.code(1.0, ("A",)) != world.code(1.0, ())
+
+
+#: The first trial only waits for food. ``CUED``: each trial begins with a wait, which
+#: is paid in some trials.
+IDLE = (
+    SHORT,
+    ("start: choice", "start: [{if: trial == 1, go: idle}, choice]"),
+    (
+        "schedule:",
+        "    idle: {freeze: true, say: X, rules: [{after: 2, reward: 1, end: rest}]}\nschedule:",
+    ),
+)
+CUED = (
+    SHORT,
+    ("start: choice", "start: cue"),
+    (
+        "schedule:",
+        "    cue: {freeze: true, rules: [{after: 2, if: turn == 1, reward: 1, go: choice}, {after: 2, go: choice}]}\nschedule:",
+    ),
+)
+
+
+def seeds(world: Experience) -> list[tuple[int, int]]:
+    """Return seed and subject of each stored life."""
+    every = [own[:2] for own in world._seeds()]
+    return [one for first in range(4) for one in every[first::4]]
+
+
+@pytest.mark.parametrize("changes", [IDLE, (*ALTERNATION, *IDLE)])
+@pytest.mark.parametrize("memory", [NOTHING, ANY, Memory("any", 2, "trial")])
+def test_a_trial_without_a_decision_is_passed_and_remembered(
+    changes: tuple[tuple[str, str], ...], memory: Memory
+) -> None:
+    world = Experience(chamber(*changes), 3, 40, counts=False)
+    assert world.is_independent is (changes is IDLE)
+    idle, choice = world.lives[0]
+    assert isinstance(idle, aims.Edge)
+    assert isinstance(choice, aims.Moment)
+    assert (idle.reward, idle.said, idle.outcome, idle.score) == (1, ("X",), "rest", 0)
+    passed = world._untouched(idle)
+    assert world._untouched(idle) is passed
+    assert (passed.score, passed.depth) == (0, 0)
+    assert passed.ranks == (NOWHERE,) * len(world.zeros)
+    assert world.codes["well paid", ("X",)] == passed.code
+    # Aims of the second state are others, so food on the first trial changes them.
+    states, most = range(memory.states), [len(world.aims[n]) for n in world.kind_of]
+    automaton = Automaton(
+        memory, [[n % most[k] for n in states] for k in range(len(most))]
+    )
+    if memory.states == 2:
+        automaton.table = {(0, passed.code, NOWHERE): 1}
+    played = [*world.play(automaton)]
+    for (seed, subject), scores in zip(seeds(world), played, strict=True):
+        used: Counter[tuple[int, int, int]] = Counter()
+        score, judged = world.live(automaton, seed, subject, used)
+        assert len(scores) == judged == 2
+        assert sum(scores) == pytest.approx(score, abs=5 * PROGRESS)
+        if memory.clock == "life":
+            assert used[0, passed.code, NOWHERE] >= 1
+
+
+def test_what_comes_before_the_first_decision_is_known_there() -> None:
+    world = Experience(chamber(*CUED), 3, 40, counts=False)
+    roots = [root for life in world.lives for root in life]
+    begun = {root.begun for root in roots if isinstance(root, aims.Moment)}
+    assert begun == {(0.0, ()), (1.0, ())}
+    automaton = Automaton(Memory("any", 2, "trial"), [[0, 1] for _ in world.kind_of])
+    automaton.table = {(0, world.code(1.0, ()), NOWHERE): 1}
+    for root in roots:
+        assert isinstance(root, aims.Moment)
+        assert root.begun is not None
+        assert world.first_state(automaton, root) == (root.begun[0] == 1)
+        # The reward of the wait belongs to the trial.
+        edge = world.edge(root, 0)
+        total = root.begun[0] + edge.reward
+        row = (0,) * len(world.kind_of)
+        if edge.next is None:
+            assert world.trial(root, row).code == world.code(total, edge.said)
+    played = [*world.play(automaton)]
+    for (seed, subject), scores in zip(seeds(world), played, strict=True):
+        score, judged = world.live(automaton, seed, subject, Counter())
+        assert len(scores) == judged == 2
+        assert sum(scores) == pytest.approx(score, abs=5 * PROGRESS)
+
+
+def test_of_too_many_aims_the_best_the_simplest_and_some_others_are_kept(
+    world: Experience,
+) -> None:
+    # Only two of these aims differ in what they do.
+    sample = next(iter(world.samples.values()))
+    found = [aims.Aim(0, aims.NORTH, number) for number in range(MOST_AIMS)]
+    assert world._chosen(found, sample) is found
+    found += [aims.Aim(0, aims.NORTH, MOST_AIMS + number) for number in range(100)]
+    kept = world._chosen(found, sample)
+    assert len({*kept}) == len(kept) == MOST_AIMS
+    assert kept[0] == found[0]
+    promise = dict(zip(found, world._promises(found, sample[:40]), strict=True))
+    best = max(promise.values())
+    assert min(promise.values()) < best, "one of the two is better"
+    half = [aim for aim in found if promise[aim] == best][: MOST_AIMS // 2]
+    assert {*half} <= {*kept}
+    assert {*found[: MOST_AIMS // 4]} <= {*kept}
+    assert {*kept} - {*half, *found[: MOST_AIMS // 4]}
+
+
+def test_the_score_is_the_judged_measure_or_the_success() -> None:
+    reference = "reference: [{measure: success, value: 0.75,"
+    measured = (
+        reference,
+        "measures: {late: steps / (last == fed)}\n"
+        "reference: [{measure: late, value: 5, better: lower, margin: 1, range: [1, 20],",
+    )
+    world = Experience(chamber(SHORT, measured), 3, 40, counts=False)
+    assert world.measure == "late"
+    root = world.lives[0][0]
+    assert isinstance(root, aims.Moment)
+    edges = [world.edge(root, number) for number in range(len(world.aims[0]))]
+    scores = {edge.outcome: edge.score for edge in edges}
+    assert scores["unfed"] is None
+    assert scores["fed"] in range(1, 21)
+    plain = small()
+    assert plain.measure is None
+    root = plain.lives[0][0]
+    assert isinstance(root, aims.Moment)
+    edges = [plain.edge(root, number) for number in range(len(plain.aims[0]))]
+    scores = {edge.outcome: edge.score for edge in edges}
+    assert (scores["fed"], scores["unfed"]) == (1.0, 0.0)

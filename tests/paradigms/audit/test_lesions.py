@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,11 +38,17 @@ from cheesebench.paradigms.arena.audit.lesions import (
     _bound,
     _finding,
     _is_enough,
+    _orders,
+    _place,
     _shown,
+    _targets,
+    _told_once,
     _unseen,
     _why_void,
     audit_life_rewards,
+    battery,
     measure,
+    outlook,
     shared,
 )
 from cheesebench.paradigms.arena.audit.runs import Tally
@@ -836,3 +843,130 @@ def test_lives_are_led_until_there_are_enough(
     lesion = Lesion.parse("anhedonia")
     found = replace(lived("+-", proven=0.5), lives=lived("+-").lives[:1] * lives)
     assert _is_enough(found, 20, spent, Order(lesion, EFFORT, 0, **order)) == enough
+
+
+USUAL = ["blind", "pose-only", "anhedonia", "amnesia=trial", "memoryless"]
+NAMED = (
+    "checks: [",
+    "construct: {name: memory, kind: memory, abolished_by: [{lesion: {hide: arm}, at_most: 0.5}],"
+    " spared_by: [anhedonia]}\nchecks: [",
+)
+MARKED = (
+    "  groups: {arm",
+    '  landmarks: {W: "1"}\n  groups: {arm',
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lesions"),
+    [
+        ((), USUAL),
+        ((MARKED,), [*USUAL, "hide=landmarks"]),
+        ((NAMED,), ["hide=arm", "anhedonia", *[one for one in USUAL if one != "anhedonia"]]),
+    ],
+)  # fmt: skip
+def test_the_standard_lesions_and_those_of_the_construct_are_tried(
+    plant: Plant, changes: tuple[tuple[str, str], ...], lesions: list[str]
+) -> None:
+    found = battery(plant(*changes).specification)
+    assert list(map(str, found)) == ["intact", *lesions]
+
+
+def test_each_lesion_is_searched_as_it_is_asked_for(plant: Plant) -> None:
+    paradigm, settings = plant(NAMED), AuditSettings(effort=0.5, seed=3)
+    lesions = battery(paradigm.specification)
+    limits = {Lesion.parse("hide=arm"): 0.5}
+    orders = {
+        str(one.lesion): one for one in _orders(lesions, limits, settings, paradigm)
+    }
+    assert [one for one, order in orders.items() if not order.is_brief] == [
+        "intact",
+        "hide=arm",
+        "anhedonia",
+    ]
+    assert {name: order.at_most for name, order in orders.items() if order.at_most} == {
+        "hide=arm": 0.5
+    }
+    assert {(order.effort, order.seed, order.targets) for order in orders.values()} == {
+        (0.5, 3, ())
+    }
+
+
+def test_errands_are_for_what_is_rare_or_read_later(plant: Plant) -> None:
+    assert _targets(plant(), 0) == ()
+    outcomes = ("timeout", "correct", "error")
+    for guard in ("last == error", "recent(error, 2) == 1"):
+        told = ("{enter: side, reward", f'{{enter: side, if: "{guard}", reward')
+        assert {*_targets(plant(told), 0)} == {*outcomes}
+    rare = (
+        "schedule:",
+        "    egg: {rules: [{enter: arm, end: correct}]}\nschedule:",
+    )
+    way = ("{enter: arm, end: error}", "{enter: arm, if: steps > 39, go: egg}")
+    found = _targets(plant(rare, way), 0)
+    assert found[0] == "egg"
+    assert {*found[1:]} <= {*outcomes}
+
+
+def test_how_long_the_searches_take_is_foretold(plant: Plant, tmp_path: Path) -> None:
+    settings = AuditSettings(kept=str(tmp_path))
+    assert "no lesion is searched" in outlook(plant(), settings)
+    paradigm = plant(NAMED)
+    assert outlook(paradigm, settings).startswith("lesions to search: 7 (")
+    orders = _orders(
+        battery(paradigm.specification),
+        {Lesion.parse("hide=arm"): 0.5},
+        settings,
+        paradigm,
+    )
+    for number, order in enumerate(orders, 1):
+        place = _place(order)
+        assert place is not None
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+        told = outlook(paradigm, settings)
+        if number < len(orders):
+            assert told.startswith(f"lesions to search: {7 - number} (")
+            assert f"the results of the other {number} are kept" in told
+    assert told == "all 7 lesions were searched in earlier audits"
+
+
+def test_a_measure_is_that_of_the_judged_trials_that_have_one(plant: Plant) -> None:
+    about = plant(
+        (
+            "reference: [{measure: success, value: 0.9,",
+            "measures: {much: steps}\nreference: [{measure: much, value: 30, better: higher,"
+            " margin: 2, range: [0, 40],",
+        )
+    ).specification.judged
+    assert about is not None
+
+    def ceiling(*values: float | None, **changes: Any) -> Ceiling:
+        life = tuple(
+            Lived(number, 1, False, True, 3, value)
+            for number, value in enumerate(values)
+        )
+        unjudged = Lived(99, 1, False, False, 3, 40.0)
+        return Ceiling(INTACT, ((*life, unjudged), life), asked=about, **changes)
+
+    assert ceiling(20, None, 40).measured == (30, 30, 30)
+    assert ceiling(None, None).measured is None
+    assert replace(ceiling(20), asked=None).measured is None
+    assert ceiling(40, 40).verdict(1.0) == "FAIL"
+    assert ceiling(28, 28).verdict(1.0) == "undecided"
+    alike = replace(about, better="alike")
+    assert replace(ceiling(30, 30), asked=alike).verdict(1.0) == "undecided"
+    assert ceiling(10).is_open(1.0)
+    assert not replace(ceiling(10), asked=None).is_open(1.0)
+
+
+def test_the_reason_of_a_search_that_is_given_up_is_told_once() -> None:
+    intact = lived("", lesion="intact", stopped="too many")
+    other = lived("", lesion="blind", stopped="too many")
+    own = lived("", lesion="pose-only", stopped="another reason")
+    led = lived("+-")
+    found = _told_once([intact, other, own, led], intact)
+    assert found[0] is intact
+    assert "the row of the intact subject" in found[1].stopped
+    assert found[2:] == [own, led]
+    assert _told_once([led], led) == [led]
