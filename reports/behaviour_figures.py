@@ -379,7 +379,7 @@ def _frame(walked: Sequence[Lived], *, single: bool) -> str:
     said = "Tracks of the first subject" if single else "Time on each square"
     said += " in the first and the last session in which a trial can succeed"
     if any(set(one.panels.values()) & set(one.cell.plan.idle) for one in walked):
-        said += ", and in the last session, in which none can succeed"
+        said += ", and in the last of all sessions, in which no trial can succeed"
     turned = [
         one.cell.plan.protocol
         for one in walked
