@@ -1143,8 +1143,8 @@ def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator
 
 
 def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
-    """Return whether an expression is certain to be 0 in a block, whatever the values
-    of its variables.
+    """Return whether an expression is known to be 0 in a block, whatever the values of
+    its variables.
     """
     match tree:
         case ex.Binary("and", left, right):
@@ -1157,8 +1157,8 @@ def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
 
 
 def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
-    """Return whether an expression always has a finite value. Otherwise its product
-    with 0 would be undefined.
+    """Return whether an expression is known to have a finite value in any case.
+    Otherwise its product with 0 may be undefined.
 
     Values that are set again and again may overflow: by a sum, unless one side contains
     no name in ``written``, and by a product, unless one side is a condition.
