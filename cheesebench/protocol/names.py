@@ -253,21 +253,25 @@ class _Typer:
         if name in names.measures:
             return "No expression can read a measure: write out what it is made of."
         if wanted and not wanted & {"any", "place", "symbol"}:
-            fitting = {
-                "outcome": names.outcomes,
-                "block": names.blocks,
-                "state": names.states,
-            }
-            known = [
-                one for domain in sorted(wanted) for one in fitting.get(domain, ())
-            ]
-            return did_you_mean(name, known).strip() or f"It can be {listed(known)}."
+            return self._closest_of(name, wanted)
         if name in _ALL_FUNCTIONS:
             return f"It is a function: write {name}( ... )."
         return (
             did_you_mean(name, names.everything()).strip()
             or "Declare it, or check its spelling."
         )
+
+    def _closest_of(self, name: str, wanted: frozenset[ex.Domain]) -> str:
+        fitting = {
+            "outcome": self.names.outcomes,
+            "block": self.names.blocks,
+            "state": self.names.states,
+        }
+        known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]
+        close = did_you_mean(name, known).strip()
+        if close and wanted == {"outcome"}:
+            return f"{close} Outcomes are the words after 'end': correct the one or the other."
+        return close or f"It can be {listed(known)}."
 
     def call(
         self, function: str, argument: ex.Word, offset: int

@@ -284,7 +284,10 @@ def test_it_can_be_measured_to(
         ("zzz(last) == 1", "Functions: where, size, "),
         ("tau > 3", "Use 'after: n' for steps in this state"),
         ("last == lost", "It can be found, timeout."),
-        ("last == foudn", "Did you mean 'found'?"),
+        (
+            "last == foudn",
+            "Did you mean 'found'? Outcomes are the words after 'end': correct the one or the other.",
+        ),
         ("qqqq == 3", "Declare it, or check its spelling."),
         ("where(amr) == left", "Did you mean 'arm'?"),
         ("where(zzz) == left", "Declare it under 'arena: groups'."),
