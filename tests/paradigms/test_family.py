@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cheesebench.paradigms.arena.family import ArenaFamily
+from cheesebench.errors import UnsuitableError
+from cheesebench.family import CellRequest, Design, Study
+from cheesebench.paradigms.arena.family import ArenaFamily, _must_show_cues
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
+from cheesebench.published import published
 from tests.arenas import TWO_ARMS, examine, examine_text
 
 TEXT = f"""version: 1
@@ -102,3 +108,57 @@ def test_a_protocol_has_a_row() -> None:
     assert told.values["random"] == 0.25
     assert told.values["construct"] == "sides"
     assert told.values["validity"] == "declared"
+
+
+VIEWS = ("ascii_2d", "ascii_3d")
+NAMED = "construct: {name: sides, kind: memory, abolished_by: [{lesion: memoryless, at_most: 0.5}]}\n"
+
+
+def request(model: str = "random", **changes: Any) -> CellRequest:
+    return CellRequest(
+        model=model,
+        plugins=installed_plugins(),
+        design=Design(name="few", subjects=2),
+        views=VIEWS,
+        **changes,
+    )
+
+
+def test_each_view_and_each_variant_of_a_study_is_a_cell() -> None:
+    family, side = ArenaFamily(), loaded(NAMED)
+    plain = list(family.cells(side, request()))
+    assert [cell.view for cell in plain] == list(VIEWS)
+    assert [cell.protocol for cell in plain] == ["side"] * 2
+    study = Study("s", "A study", axes={"history": (0, 5, 9)})
+    varied = list(family.cells(side, request(study=study)))
+    assert [cell.view for cell in varied] == [view for view in VIEWS for _ in range(3)]
+    assert len({cell.key for cell in varied}) == 6
+    controlled = list(family.cells(side, request(controls=("anhedonia",))))
+    assert len(controlled) == 4
+    assert [str(cell.variant) != "" for cell in controlled] == [False, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"temperatures": (0.0, 0.5)}, "'side' is an arena. Give one temperature."),
+        ({"against": min(published()["models"])}, "has other rules than the published"),
+        ({"model": "RESPONDENT"}, "answers questions, but 'side' is an arena"),
+    ],
+)
+def test_what_arenas_do_not_have_is_refused(changes: dict[str, Any], said: str) -> None:
+    if "model" in changes:
+        changes = {"model": min(installed_plugins().respondents)}
+    with pytest.raises(UnsuitableError) as caught:
+        ArenaFamily().cells(loaded(""), request(**changes))
+    assert said in str(caught.value)
+    assert list(ArenaFamily().cells(loaded(""), request(temperatures=(0.5,))))
+
+
+def test_cues_must_be_seen_where_a_verdict_is_about_a_construct() -> None:
+    bare, named = loaded(""), loaded(NAMED)
+    above, first_person = ArenaFamily().cells(named, request())
+    assert not _must_show_cues(named, above)
+    assert _must_show_cues(named, first_person)
+    assert not _must_show_cues(named, replace(first_person, claims=False))
+    assert not _must_show_cues(bare, first_person)
