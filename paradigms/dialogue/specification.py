@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -439,8 +440,9 @@ class ConditionSpec:
         is 0. See ``simple_paths`` for large graphs.
         """
         different = range(subjects if self.each else 1)
-        asked = [one for subject in different for one in self.asked_of(subject)]
-        return sum(map(self._chance, asked)) / len(asked)
+        asked = Counter(one for subject in different for one in self.asked_of(subject))
+        right = sum(times * self._chance(one) for one, times in asked.items())
+        return right / asked.total()
 
     def _chance(self, item: Item) -> float:
         if self.form == "number":
