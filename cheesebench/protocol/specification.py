@@ -671,8 +671,6 @@ def _holds(where: ex.Expression | None, place: _Place) -> bool | None:
             return None if holds is None else not holds
         case ex.Binary("and" | "or" as sign, left, right):
             return _joined({_holds(left, place), _holds(right, place)}, sign == "or")
-        case ex.Binary("in", ex.BuiltIn("block"), ex.Members(names)):
-            return place["block"] in names
         case ex.Binary(sign, left, right) if sign in _COMPARED:
             first, second = _known(left, place), _known(right, place)
             if first is None or second is None:

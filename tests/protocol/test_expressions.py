@@ -5,6 +5,7 @@ mean the same.
 from __future__ import annotations
 
 import ast
+import math
 import random
 import re
 from typing import Any
@@ -24,13 +25,20 @@ from cheesebench.protocol.expressions import (
     Compute,
     Expression,
     ExpressionError,
+    LoneBraceError,
     Number,
+    RuntimeValue,
     Unary,
     Variable,
     Word,
+    as_text,
+    constant,
+    filled,
+    names_in_text,
     parse,
     reads_clock,
     reads_place,
+    reads_trace,
 )
 from fuzz.expressions import PIECES, VALUES, by_python, check_syntax, written
 from tests.protocol.short import Check, trial
@@ -302,3 +310,81 @@ def test_an_error_stands_where_it_was_made(
     code: str, text: str, check_error: Check
 ) -> None:
     check_error(code, text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "none"),
+        ("goal", "goal"),
+        (3.0, "3"),
+        (True, "1"),
+        (2.5, "2.5"),
+        (1e6, "1e+06"),
+        (-999999, "-999999"),
+        (1 / 3, "0.333333"),
+        (frozenset(), "none"),
+        (frozenset({"b", "a"}), "a, b"),
+        (frozenset({2, 10}), "10, 2"),
+    ],
+)
+def test_a_value_as_text(value: RuntimeValue, text: str) -> None:
+    assert as_text(value) == text
+    assert filled("{{{ v }}} {v}", {"v": value}) == f"{{{text}}} {text}"
+
+
+@pytest.mark.parametrize(
+    ("line", "names", "lone"),
+    [
+        ("TONE {a}, { b } and {a}", ("a", "b"), None),
+        ("{{a}} {{", (), None),
+        ("none", (), None),
+        ("{a", None, 0),
+        ("{a} }", None, 4),
+    ],
+)
+def test_names_in_braces(
+    line: str, names: tuple[str, ...] | None, lone: int | None
+) -> None:
+    if lone is None:
+        assert names_in_text([line, line]) == names
+    else:
+        with pytest.raises(LoneBraceError) as caught:
+            names_in_text([line])
+        assert caught.value.offset == lone
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        (Number(3), 3),
+        (Unary("-", Number(3)), -3),
+        (Unary("-", BuiltIn("steps")), None),
+        (Unary("not", Number(1)), None),
+        (Binary("-", Number(3), Number(5)), -2),
+        (Binary("%", Number(7), Number(4)), 3),
+        (Binary("+", Number(7), BuiltIn("steps")), None),
+        (Binary("<", Number(7), Number(4)), None),
+    ],
+)
+def test_what_is_constant(tree: Expression, value: float | None) -> None:
+    assert constant(tree) == value
+
+
+@pytest.mark.parametrize("sign", ["/", "%"])
+def test_division_by_nothing_is_no_number(sign: str) -> None:
+    assert math.isnan(constant(Binary(sign, BuiltIn("steps"), Number(0))) or 0)
+
+
+@pytest.mark.parametrize(
+    ("tree", "trace"),
+    [
+        (None, False),
+        (Call("time", Variable("a"), 0), True),
+        (Call("distance", Variable("a"), 0), False),
+        (Binary(">", BuiltIn("moves"), Number(3)), True),
+        (BuiltIn("steps"), False),
+    ],
+)
+def test_what_depends_on_the_path(tree: Expression | None, trace: bool) -> None:
+    assert reads_trace(tree) == trace

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import pytest
 
+from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import FORWARD, RUNNING, STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena.audit.runs import DARKNESS, is_judged
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
-from cheesebench.protocol import Specification
+from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.protocol.specification import BlockSpec, UntilSpec
 from cheesebench.statistics.sample import enter_estimand
-from tests.protocol.short import FOUND, Examine
+from tests.protocol.short import FOUND, Examine, state, trial
 
+SHIPPED = Path(__file__).parents[2] / "protocols"
 #: Sessions of 4, 4, 3, 3 and 5 trials.
 BLOCKS = (
     "schedule: {one: {sessions: 2, trials: 4}, two: {sessions: 2, trials: 3}, three: {trials: 5}}\n"
@@ -236,3 +240,79 @@ def test_the_bar_is_the_reference_less_the_margin(accept: Accept) -> None:
     assert one.bar == pytest.approx(6)
     assert one.judged is one.references[0]
     assert one.reference is None
+
+
+@pytest.mark.parametrize(
+    ("noted", "kept"),
+    # Two of the last three trials: one miss may lie between them.
+    [
+        ("", ()),
+        ("+", (True,)),
+        ("-+", (True,)),
+        ("+-+", (True, False, True)),
+        ("++-", (False, True, True)),
+        ("+--", ()),
+        ("-+-", (False, True)),
+    ],
+)
+def test_trials_that_a_criterion_can_still_count(
+    noted: str, kept: tuple[bool, ...]
+) -> None:
+    until = UntilSpec(frozenset({"+"}), count=2, of=3)
+    assert until.still_counts([*noted]) == kept
+    assert until.met(noted[-3:]) == (noted[-3:].count("+") >= 2)
+
+
+@pytest.mark.parametrize(
+    ("most", "sittings"),
+    [
+        (None, [("one", 6, 4)]),
+        (99, [("one", 6, 4)]),
+        (10, [("one", 2, 4), ("one", 1, 2)]),
+        (3, [("one", 1, 3)]),
+    ],
+)
+def test_the_last_session_of_a_block_may_be_cut_short(
+    most: int | None, sittings: list[tuple[str, int, int]]
+) -> None:
+    block = BlockSpec("one", 2, 4, 3, (), None, most)
+    assert [*block.sittings] == sittings
+    assert block.planned == sum(sessions * trials for _, sessions, trials in sittings)
+
+
+@pytest.mark.parametrize(
+    ("keys", "training"),
+    [
+        ("value: 0.8", ""),
+        ("value: 0.8, dose: {before: 3, judged: 4}", "3 + 4 trials (declared)"),
+        (
+            "value: 0.8, sd: 0.1, n_animals: 9, dose: {before: 3, judged: 4, of: days}",
+            "3 + 4 days",
+        ),
+    ],
+)
+def test_the_training_of_the_animals(keys: str, training: str, accept: Accept) -> None:
+    text = f"{BLOCKS}reference: [{{measure: success, {keys}, status: x}}]"
+    reference = accept(text).reference
+    assert reference is not None
+    assert reference.training == training
+
+
+def test_what_a_protocol_says_of_itself(accept: Accept) -> None:
+    plain = accept("")
+    assert (plain.most_calls, plain.goal_visible) == (9, False)
+    assert plain.states["run"].entry.empty
+    assert not plain.states["run"].rules[0].effects.empty
+    drawn = accept(
+        "vars: {gap: 5}\n" + trial("{enter: goal, end: a}").replace("9", "gap")
+    )
+    assert drawn.most_calls == 1
+    assert accept(state("show: {goal: P}")).goal_visible
+
+
+def test_a_dialogue_has_no_arena() -> None:
+    dialogue = Catalogue().load(SHIPPED / "cogeval" / "n7tree.protocol.yaml")
+    with pytest.raises(ProtocolError) as caught:
+        with_arena(dialogue)
+    said = f"'{dialogue.name}' is a dialogue, which has no arena. Run it: "
+    assert f"{dialogue.path}:1:1: error E229: {said}" in str(caught.value)

@@ -14,12 +14,18 @@ from cheesebench.cli import main
 from cheesebench.protocol import Specification, load_protocol
 from cheesebench.protocol.validation import (
     MAX_BYTES,
+    ability_scale,
     also_failed,
+    audited_ceilings,
     construct_status,
     doubts,
+    failed,
+    idle_sessions,
     life_hash,
     most_left,
+    passed_by,
 )
+from cheesebench.records import AbilityScale, Ceilings
 
 MAZE = """version: 1
 paradigm: maze
@@ -101,11 +107,11 @@ def test_whether_a_row_on_memory_fails_is_decided_by_the_present_bar(
     }
     content["findings"].append(row)
     # A PASS begins at 0.65.
-    for low, failed in ((0.64, ()), (0.66, ("memory: outcome, 1 bit",))):
+    for low, rules in ((0.64, ()), (0.66, ("memory: outcome, 1 bit",))):
         row["numbers"] |= {"rate": low + 0.02, "low": low}
         now = status(tmp_path, specification, content)
-        assert now == ("failed" if failed else "validated")
-        assert also_failed(specification) == failed
+        assert now == ("failed" if rules else "validated")
+        assert also_failed(specification) == rules
 
 
 def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:
@@ -349,3 +355,141 @@ def test_a_lesion_that_leaves_enough_to_pass_validates_nothing(
     reference = f"{CONSTRUCT}\nmargin: 0.1\nreference: [{{measure: success, value: {value}, status: x}}]"
     specification = written(tmp_path, reference)
     assert status(tmp_path, specification, report(specification)) == expected
+
+
+def stored(folder: Path, specification: Specification, *findings: object) -> None:
+    content = {"sha256": specification.sha256, "findings": findings}
+    path = folder / "maze.audit.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def tried(lesion: str, verdict: str = "ok", **numbers: Any) -> dict[str, Any]:
+    return {"rule": f"lesion: {lesion}", "verdict": verdict, "numbers": numbers}
+
+
+@pytest.mark.parametrize(
+    ("estimand", "first"), [("", 0.5), ("estimand: {last: 2}\n", None)]
+)
+def test_ceilings_are_the_higher_of_what_was_found_and_proved(
+    estimand: str, first: float | None, tmp_path: Path
+) -> None:
+    specification = written(tmp_path, estimand + CONSTRUCT)
+    assert audited_ceilings(specification) is None
+    rows = [
+        tried("intact", found={"high": 0.9}, proven=0.95),
+        tried("amnesia=trial", found={"high": 0.5}, proven=None),
+        tried("blind", found=None),
+        {"rule": "hidden"},
+    ]
+    stored(tmp_path, specification, *rows)
+    assert audited_ceilings(specification) == Ceilings(first=first, all=0.95)
+    stored(tmp_path, specification)
+    assert audited_ceilings(specification) == Ceilings(first=None, all=None)
+
+
+@pytest.mark.parametrize(
+    ("rates", "idle"), [([0, 0.5, 0], (1, 3)), ([0.5], ()), ("odd", ())]
+)
+def test_sessions_in_which_nobody_succeeds(
+    rates: object, idle: tuple[int, ...], tmp_path: Path
+) -> None:
+    specification = written(tmp_path)
+    assert idle_sessions(specification) == ()
+    stored(tmp_path, specification, tried("intact", by_session=rates))
+    assert idle_sessions(specification) == idle
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (tried("blind", "FAIL", found={"rate": 0.7}), ("blind", 0.7)),
+        (tried("blind", "FAIL", found={"rate": 0.7}, measured=[12, 9]), ("blind", 12)),
+        (tried("blind", "FAIL"), None),
+        (tried("blind", found={"rate": 0.7}), None),
+        (tried("naive", "FAIL", found={"rate": 0.7}), None),
+    ],
+)
+def test_the_first_lesion_that_fails(
+    row: dict[str, Any], found: tuple[str, float] | None, tmp_path: Path
+) -> None:
+    specification = written(tmp_path)
+    assert failed(specification) is None
+    stored(tmp_path, specification, row)
+    assert failed(specification) == found
+    assert failed(written(tmp_path, "")) is None
+
+
+def simple(kind: str, states: int, low: float, **more: Any) -> dict[str, Any]:
+    numbers = {"class": kind, "clock": "life", "states": states, "within": False}
+    numbers |= {"rate": low + 0.1, "low": low, **more}
+    return {"rule": f"memory: {kind}, {states}", "verdict": "FAIL", "numbers": numbers}
+
+
+def test_the_simplest_subject_above_the_bar(tmp_path: Path) -> None:
+    specification = written(tmp_path, CONSTRUCT + REFERENCE)  # A PASS begins at 0.65.
+    assert passed_by(specification) is None
+    low, nothing = simple("nothing", 1, 0.6), simple("nothing", 1, 0.7)
+    place, one = simple("place", 2, 0.8), simple("any", 4, 0.9, clock="trial")
+    odd = [
+        simple("odd", 2, 0.9),
+        simple("any", 2, 0.9, within=True),
+        simple("any", 8, 0.9),
+    ]
+    for rows, said in (
+        ([low], None),
+        ([place, nothing], ("no memory of earlier trials", 0.8)),
+        ([one, low, place], ("one bit of memory for where the last trial ended", 0.9)),
+        ([one, *odd], ("two bits of memory within the trial", 1.0)),
+        ([*odd, {"rule": "memory: x", "numbers": None}], None),
+    ):
+        stored(tmp_path, specification, *rows)
+        found = passed_by(specification)
+        if said is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert found[0] == said[0]
+            assert found[1] == pytest.approx(said[1])
+    # What the construct allows does not fail; nor does what remembers places.
+    stored(tmp_path, specification, nothing, place, low)
+    assert also_failed(specification) == ("memory: nothing, 1",)
+    allowed = CONSTRUCT.replace("kind", "allows: [nothing], kind") + REFERENCE
+    specification = written(tmp_path, allowed)
+    stored(tmp_path, specification, nothing)
+    assert also_failed(specification) == ()
+    specification = written(tmp_path, CONSTRUCT)
+    stored(tmp_path, specification, nothing)
+    assert (also_failed(specification), passed_by(specification)) == ((), None)
+
+
+def test_the_scale_of_ability_has_proved_ends(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    assert ability_scale(specification) is None
+    ends = [
+        tried("blind", at_most=0.25, proven=0.2),
+        tried("anhedonia", at_most=0.5, proven=0.3),
+    ]
+    intact = tried("intact", found={"rate": 0.9})
+    stored(tmp_path, specification, *ends, intact)
+    assert ability_scale(specification) == AbilityScale(without=0.3, ideal=0.9)
+    for rows in (
+        [*ends, tried("intact", "FAIL", found={"rate": 0.9})],
+        [*ends, tried("intact", found={"rate": 0.3})],
+        [ends[0], tried("anhedonia", at_most=0.5, proven=None), intact],
+        [ends[0], intact],
+    ):
+        stored(tmp_path, specification, *rows)
+        assert ability_scale(specification) is None
+
+
+@pytest.mark.parametrize(
+    ("over", "remedy"),
+    [("[1]", "Lower 'at_most' to"), ("[2]", "Correct 'over' first")],
+)
+def test_room_for_a_lesion(over: str, remedy: str, tmp_path: Path) -> None:
+    reference = (
+        f"reference: [{{measure: success, value: 0.55, over: {over}, status: x}}]"
+    )
+    [doubt] = doubts(written(tmp_path, f"{CONSTRUCT}\nmargin: 0.1\n{reference}\n"))
+    assert doubt.code == 329
+    assert doubt.remedy.startswith(remedy)
