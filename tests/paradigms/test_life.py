@@ -296,3 +296,26 @@ def test_lives_of_equal_course_have_the_same_future(live: Live) -> None:
     twin.step(STAY)
     assert twin.values["v"] == 1
     assert life.values["v"] == 0
+
+
+def test_it_is_put_on_a_square_and_keeps_its_heading(live: Live) -> None:
+    life = live(arms("{act: STAY, put: [v + 1, 0]}", UNPAID, PAID))
+    life.begin_trial()
+    life.step(ROTATE_LEFT)
+    picture = life.step(STAY)[0]
+    assert (life.standing, life.placed) == ((1, 0, 0), True)
+    assert picture.index("↑") == 1
+    life.step(ROTATE_LEFT)
+    assert (life.standing, life.placed) == ((1, 0, 6), False)
+    life.step(FORWARD)
+    assert life.outcome == "bad"
+
+
+def test_a_trial_begins_without_the_events_of_the_last_one(live: Live) -> None:
+    life = live(arms(UNPAID, PAID))
+    life.begin_trial()
+    life.step(FORWARD)
+    life.step(FORWARD)
+    assert (life.outcome, life.happenings, life.steps) == ("good", 1, 2)
+    life.begin_trial()
+    assert (life.happenings, life.steps, life.standing) == (0, 0, (2, 0, 2))

@@ -9,10 +9,12 @@ import re
 import pytest
 
 from cheesebench.paradigms.dialogue.answers import Lexicon, read_reply, score
+from cheesebench.paradigms.dialogue.documents import Scene
 from cheesebench.paradigms.dialogue.life import answer_text, questions
 from cheesebench.paradigms.dialogue.specification import (
     DialogueSpecification,
     slots_of,
+    wording,
 )
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
@@ -129,3 +131,17 @@ def test_slots_are_names_in_braces_and_nothing_else(
     sentence: str, slots: list[str] | None
 ) -> None:
     assert slots_of(sentence) == slots
+
+
+def test_a_scene_takes_what_it_does_not_say_from_the_one_it_is_like() -> None:
+    people = wording("people", {})
+    own = {
+        "bare": Scene(like="people"),
+        "mine": Scene(like="people", nouns=["cat"], thing="cat", **{"return": "Home."}),
+    }
+    assert wording("people", own) == wording("bare", own) == people
+    mine = wording("mine", own)
+    assert mine.nouns == ("cat",)
+    changed = {"thing": "cat", "return": "Home."}
+    assert mine.sentences == {**people.sentences, **changed}
+    assert wording("bare", own) != wording("places", own)
