@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,6 +17,8 @@ from cheesebench.chat import Message, ModelEntry, Price
 from cheesebench.errors import OptionError
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.family import LanguageModel
+from cheesebench.paradigms.dialogue.life import plan_dialogue
+from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.planning import (
     PLAYERS,
     CellForecast,
@@ -34,7 +36,8 @@ from cheesebench.planning import (
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, with_arena
-from cheesebench.records import CellPlan, Measured, ReferenceValue
+from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord
+from tests.paradigms.dialogue.conftest import TEXT
 from tests.stored import check_stored
 
 PRICE = Price(prompt=2.0, cached=0.5, completion=10.0, on=date(2026, 1, 2))
@@ -380,3 +383,122 @@ def test_many_subjects_are_not_simulated(little: Specification) -> None:
     found = forecast(installed_plugins(), [(plan, little)], {}, seed=1)
     assert list(found.cells[0].outlooks) == ["random"]
     assert found.needs["as the animals"].subjects == (2001.0, 2001.0)
+
+
+class Before:
+    """An earlier run, by what is asked of it."""
+
+    def __init__(self, own: dict[str, float] | None, manner: Manner | None) -> None:
+        self._own, self._manner = own, manner
+
+    def subject(self, plan: CellPlan) -> dict[str, float] | None:
+        return self._own
+
+    def manner(self, plan: CellPlan) -> Manner | None:
+        return self._manner
+
+
+def test_a_subject_costs_what_it_cost_before_or_what_its_manner_says(
+    little: Specification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, plugins = model_of(), installed_plugins()
+    plan = planned(little, model)
+
+    def cost(own: Any = None, before: Any = None, asked: Manner | None = None) -> Any:
+        earlier: Any = Before(own, before)
+        return planning._subject_cost(plugins, plan, little, model, earlier, asked)
+
+    spent = {"calls": 3.0, "prompt": 70.0}
+    own = cost({**spent, "longest": 40.0}, asked=Manner(context=99))
+    assert own.each == dict.fromkeys(PLAYERS, Spent(**spent))
+    assert (own.own, own.longest, own.context, own.price) == (True, 40.0, 99, PRICE)
+    quick, talkative = Manner(reply=10), Manner(reply=300)
+    for found, manner in (
+        (cost(before=quick), quick),
+        (cost(before=quick, asked=talkative), talkative),
+        (cost(), None),
+    ):
+        reply = REPLY if manner is None else manner.reply
+        assert (found.manner, found.own, found.measured) == (manner, False, False)
+        assert all(one.completion == reply * one.calls for one in found.each.values())
+        assert (found.context, found.longest > 0) == (8000, True)
+    profiles = {
+        name: profile(plan.trials, calls=number, completion=number * REPLY)
+        for number, name in enumerate(PLAYERS, 1)
+    }
+    monkeypatch.setattr(planning, "_measured_profiles", lambda plan: profiles)
+    measured = cost(before=quick)
+    assert measured.measured
+    assert [one.calls for one in measured.each.values()] == [
+        *range(1, len(PLAYERS) + 1)
+    ]
+    idle = cost(before=replace(quick, acts=0.1))
+    assert not idle.measured
+    assert len({one.calls for one in idle.each.values()}) == 1
+
+
+def test_a_measure_of_random_moves_is_measured(
+    little: Specification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = installed_plugins()
+    speed = Measured(name="steps", better="lower", range=(0.0, 100.0))
+    plan = planned(little, reference=ReferenceValue(value=3.0, measured=speed))
+    animals = simulation.Subjects(sessions=((0.9, 4),), spread=0.1, icc=0.2)
+
+    def at_random(plan: CellPlan) -> simulation.Subjects:
+        return planning._at_random(plugins, plan, little, animals)
+
+    rate = at_random(planned(little, chance=0.25))
+    assert rate == replace(animals.at(0.25), icc=0.0)
+    lives: list[list[int | None]] = [[75, None], [50, 0], [None], [25]]
+    took = iter(lives * 2)
+    lived = list[int]()
+
+    def run_subject(*given: Any) -> Iterator[tuple[TrialRecord, tuple[()]]]:
+        lived.append(given[-1])
+        for trial, steps in enumerate(next(took)):
+            measures = {} if steps is None else {"steps": steps}
+            yield (
+                TrialRecord(
+                    model="random", protocol="little", view="ascii_2d", subject=given[-1], trial=trial, success=True,
+                    steps=10, measures=measures,
+                ),
+                (),
+            )  # fmt: skip
+
+    monkeypatch.setattr(planning, "run_subject", run_subject)
+    monkeypatch.setattr(planning, "LIVES", 4)
+    assert planning._means_at_random(plugins, plan, little) == [0.25, 0.75, 0.75]
+    assert lived == [0, 1, 2, 3]
+    found = at_random(plan)
+    [(mean, count)] = found.sessions
+    assert mean == pytest.approx(7 / 12)
+    assert count == 1
+    assert found.spread == pytest.approx(1 / 12**0.5)
+    took = iter([[75], [50], [25]])
+    monkeypatch.setattr(planning, "STEPS", 10)
+    assert planning._means_at_random(plugins, plan, little) == [0.25, 0.5]
+    monkeypatch.setattr(planning, "LIVES", 2)
+    took = iter([[75], [25]])
+    assert at_random(plan).sessions == ((0.5, 1),)
+    took = iter([[75], [None]])
+    assert at_random(plan) == simulation.Subjects(sessions=((0.0, 1),), spread=0.0)
+
+
+def test_a_dialogue_is_rehearsed_whole() -> None:
+    garden, found = Catalogue().inspect_text(TEXT, "garden.protocol.yaml")
+    assert isinstance(garden, DialogueSpecification), found
+    model, plugins = model_of("llm"), installed_plugins()
+    spent, longest = {}, {}
+    for condition in ("plain", "cut"):
+        plan = plan_dialogue(
+            garden, "m", "numbers", condition, find_design("cohort", 2),
+            agent="llm", settings=dict(model.settings),
+        )  # fmt: skip
+        spent[condition], longest[condition] = rehearse(plugins, plan, garden, model)
+    assert [one.calls for one in spent.values()] == [1, 2]
+    assert [one.completion for one in spent.values()] == [REPLY, 2 * REPLY]
+    assert longest["plain"] == spent["plain"].prompt > 0
+    # The second question comes with all that was said before.
+    assert longest["cut"] == spent["cut"].prompt - longest["plain"]
+    assert longest["cut"] > longest["plain"]
