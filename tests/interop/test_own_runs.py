@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import cheesebench
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.interop.hosted import life_to_json
 from cheesebench.interop.own_runs import judge_runs
 from cheesebench.summaries import summarise_log
 from tests.pytest_plugin.conftest import corridor
@@ -100,3 +103,31 @@ def test_models_without_a_column_are_told_how_to_name_it(results: Path) -> None:
 def test_a_missing_run_is_told_with_the_likely_one(results: Path) -> None:
     with pytest.raises(RunLogError, match=r"and no run of that name in .*'two'"):
         judge(results, "twoo")
+
+
+def test_verdict_takes_runs_and_lives_in_logs(results: Path) -> None:
+    [own], said = judge(results, "one")
+    alone = cheesebench.verdict("one", results=results)
+    assert (alone.tasks, alone.notes) == ((own,), tuple(said))
+    [both] = cheesebench.verdict("one", "two", results=results, only_seen=True).tasks
+    assert both == judge(results, "one", "two")[0][0]
+    with pytest.raises(
+        OptionError, match=r"is about two models, and there is only one"
+    ):
+        cheesebench.verdict("one", results=results, only_seen=True)
+    with RunLog.open_read_only(results / "one" / FILE_NAME) as log:
+        [plan] = log.plans()
+        lives = [life_to_json(plan, log.trials(plan, subject)) for subject in (0, 1)]
+    samples = [
+        {"id": number, "epoch": 1, "scores": {"live": {"value": 1, "metadata": life}}}
+        for number, life in enumerate(lives)
+    ]
+    path = results / "lived.eval"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("header.json", '{"eval": {"task": "x"}}')
+        file.writestr("summaries.json", json.dumps(samples))
+        for number, sample in enumerate(samples):
+            file.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
+    [told] = cheesebench.verdict(path).tasks
+    assert (told.task, told.answer, told.rate) == ("east", own.answer, own.rate)
+    assert told.subjects == 2
