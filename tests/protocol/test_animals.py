@@ -473,3 +473,25 @@ def test_a_margin_in_percent_is_told_as_a_share(tmp_path: Path) -> None:
     text = f"margin: 10 %\n{FOUR}{NAMED}"
     found = written(tmp_path, text, f"{HEADER}\nm1,1,10,8\n")[1]
     assert found[0].remedy == "Write 0.1 for 10 %."
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        ("animal session trials passed\nm 1 4 1\n", "by commas, not by blanks."),
+        ("Animal,Session,Trials,Passed\nm,1,4,1\n", "Write the names in lower case"),
+        ("beast,session,trials,passed\nm,1,4,1\n", "(here: beast,session,"),
+        (f"{HEADER}\n{'m' * 201},1,4,1\n", "(animal) has more than"),
+        (f"{HEADER}\nm\x07,1,4,1\n", "another character that cannot be printed"),
+    ],
+)
+def test_columns_and_names_that_are_odd(csv: str, said: str, tmp_path: Path) -> None:
+    assert said in str(written(tmp_path, FOUR + NAMED, csv)[1][0])
+
+
+def test_values_of_two_columns_that_no_row_has_together(tmp_path: Path) -> None:
+    only = "only: {group: control, sex: F}"
+    keys = FOUR + NAMED.replace("status", f"{only}, status")
+    rows = f"{HEADER},group,sex\na,1,4,1,control,M\nb,1,4,1,other,F\n"
+    _, [found] = written(tmp_path, keys, rows)
+    assert "no row has group: control, sex: F together." in str(found)

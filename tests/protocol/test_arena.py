@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.protocol.short import RIGHT, RING, Check, Examine, Findings, Mistake, arena
+from tests.protocol.short import (
+    RIGHT,
+    RING,
+    Check,
+    Examine,
+    Findings,
+    Mistake,
+    arena,
+    trial,
+)
 
 ERRORS = {
     "no arena": ("E140", "arena: «{groups: {}}"),
@@ -26,6 +35,11 @@ ERRORS = {
     "landmarks collide": ("E147", arena("landmarks: {E: x, a: «{at: [2, 0], glyph: y}}")),
     "unknown member": ("E201", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {side: [box, «gaol]}}'),
     "a folded map": ("E143", "arena:\n  map: «>\n    #####\n    #S.Z#\n    #####\n  legend: {S: box, Z: goal}"),
+    "a hub that is too small": (
+        "E141", 'arena: {radial: «{arms: 8, length: 3, width: 3, hub: 1}}\nstart: {at: hub}\n'
+        + trial("{enter: arm1, end: found}")
+    ),
+    "a group of a legend's zones": ("E202", 'arena: {map: "SZ", legend: {S: box, Z: {zones: [goal, «steps]}}}'),
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ ERRORS = {
     "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + state("show: {g: x}")),
     "a permutation of a zone and no zone": ("E201", "draw: {d: {permute: [goal, «gaol], into: [a, b]}}"),
     "a permutation of numbers and names": ("E203", "draw: {d: {permute: [goal, 1], into: [«a, b]}}"),
+    "a counter with a word of the language": ("E202", trial("{enter: goal, count: [«steps], end: found}")),
 }  # fmt: skip
 
 
