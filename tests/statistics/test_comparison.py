@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from cheesebench.errors import ComparisonError
-from cheesebench.records import Measured
+from cheesebench.records import (
+    CallTotals,
+    CellCalls,
+    CellPlan,
+    Measured,
+    ReferenceValue,
+    TrialRecord,
+)
 from cheesebench.statistics.comparison import (
     LOSS,
     CellComparison,
@@ -22,11 +29,12 @@ from cheesebench.statistics.comparison import (
     RunComparison,
     compare_differences,
     compare_runs,
+    count_cell,
     excludes_loss,
     holm,
     paired_differences,
 )
-from cheesebench.statistics.sample import SubjectScore
+from cheesebench.statistics.sample import SubjectScore, trials_by_subject
 
 EVEN = [10] * 20
 
@@ -351,3 +359,139 @@ def test_of_a_program_and_a_language_model_the_settings_are_no_differences() -> 
     assert ("setting history", "3", "5") in compare_runs(
         asked, run("old", "llm-tools", history=5)
     ).changed
+
+
+def runs(new: CellCounts, old: CellCounts) -> RunComparison:
+    return compare_runs(
+        CountedRun(name="new", seed=0, cells=(new,)),
+        CountedRun(name="old", seed=0, cells=(old,)),
+    )
+
+
+def test_a_cell_of_which_most_is_missing_is_not_compared() -> None:
+    most = cell([1] * 3, missing=15)
+    said = "Only 15 of 60 trials that count were measured."
+    assert (most.nothing, most.compared) == (said, {})
+    one = cell([1], missing=19)
+    assert one.nothing == "Only 1 of 20 trials that count was measured."
+    half = cell([1], missing=10)
+    assert (half.nothing, half.compared) == ("", half.subjects)
+    # A sequential run ends before its trials are complete.
+    assert cell([1], missing=19, sequential=True).nothing == ""
+    assert (
+        cell([0], missing=20, untested="It never acted.").nothing == "It never acted."
+    )
+
+
+def test_the_least_pairs_that_exclude_a_loss() -> None:
+    least = cell(EVEN).least_subjects
+    assert excludes_loss([0.0] * least, LOSS)
+    assert not excludes_loss([0.0] * (least - 1), LOSS)
+
+
+def test_no_pair_is_no_answer() -> None:
+    found = compare_differences(([], []), seed=0)
+    assert (found.pairs, found.difference) == (0, None)
+    assert found.reason
+
+
+def test_a_comparison_as_text() -> None:
+    both = compared(([18] * 20, EVEN), (EVEN, EVEN))
+    lines = str(both).splitlines()
+    assert [line.split(": ")[:2] for line in lines[:2]] == [
+        ["better", "maze0"],
+        ["no loss of 30 points", "maze1"],
+    ]
+    named = str(runs(cell(EVEN), cell(EVEN, model="n"))).splitlines()[0]
+    assert named.startswith("no loss of 30 points: maze (m against n): ")
+    more = compare_runs(
+        CountedRun(name="new", seed=0, cells=(cell(EVEN),)),
+        CountedRun(name="old", seed=0, cells=(cell(EVEN), cell(EVEN, "second"))),
+    )
+    assert more.told[-1] == "Only in old: second (v)."
+    assert str(more).endswith(more.told[-1])
+
+
+def test_who_rarely_succeeds_has_little_to_lose() -> None:
+    [said] = compared(([0, 2] * 3, [1] * 6)).warnings
+    assert said.startswith("m in old rarely succeeds on maze0 (5 %): it has little")
+    assert compared((EVEN, EVEN)).warnings == []
+
+
+def test_what_is_open_has_a_title() -> None:
+    found = compared(([4, 16] * 3, EVEN[:6]), (EVEN, EVEN))
+    titles = [(title, protocol) for title, protocol, _ in found.open_questions]
+    assert titles == [("not known to be as good as old: m on maze0", "maze0")]
+
+
+def test_a_control_is_compared_with_its_own_cell() -> None:
+    cells = (
+        cell(EVEN),
+        cell([2] * 20, variant="control=blind"),
+        cell(EVEN, variant="twin=1"),
+        cell([18] * 20, variant="twin=1,control=shuffled"),
+        cell(EVEN, "other", variant="control=blind"),
+    )
+    found = compare_runs(CountedRun(name="run", seed=0, cells=cells))
+    assert {one.names: one.cells[0].answer for one in found.models} == {
+        ("m", "m (control=blind)"): "better",
+        ("m", "m (control=shuffled)"): "worse",
+    }
+
+
+@pytest.mark.parametrize(
+    ("models", "protocols", "said"),
+    [
+        (("x", None), (), "new has no model 'x', only m."),
+        ((None, "x"), (), "old has no model 'x', only n."),
+        ((None, None), ("x",), "new has no protocol 'x', only maze."),
+    ],
+)
+def test_what_is_chosen_is_in_the_run(
+    models: tuple[str | None, str | None], protocols: Sequence[str], said: str
+) -> None:
+    new = CountedRun(name="new", seed=0, cells=(cell(EVEN),))
+    old = CountedRun(name="old", seed=0, cells=(cell(EVEN, model="n"),))
+    with pytest.raises(ComparisonError, match=said):
+        compare_runs(new, old, models=models, protocols=protocols)
+
+
+def test_models_that_are_in_one_run_only() -> None:
+    new = CountedRun(name="new", seed=0, cells=(cell(EVEN), cell(EVEN, model="n")))
+    old = CountedRun(name="old", seed=0, cells=(cell(EVEN, model="x"),))
+    with pytest.raises(ComparisonError, match="new has m, n and old has x: no model"):
+        compare_runs(new, old)
+    with pytest.raises(ComparisonError, match="old has no cells, so there is nothing"):
+        compare_runs(new, replace(old, cells=()))
+
+
+def test_a_cell_is_counted_by_subject(
+    plan: Callable[..., CellPlan], cohort: Callable[..., list[TrialRecord]]
+) -> None:
+    own = plan(subjects=3, trials=4, settings={"a": 1})
+    records = cohort("++--", "+++-", "!!!!")
+    lives = trials_by_subject(records).values()
+    found = count_cell(own, lives, causes=("The server is down.",))
+    scores = {
+        n: (one.total, one.scored, one.missing) for n, one in found.subjects.items()
+    }
+    assert scores == {0: (2, 4, 0), 1: (3, 4, 0), 2: (0, 0, 4)}
+    assert (found.measured, found.margin, found.animals) == (None, 0.0, 0.0)
+    assert found.doubts == ("33.3 % of trials missing", "The server is down.")
+    assert (found.untested, found.nothing, found.sequential) == ("", "", False)
+    lost = [*trials_by_subject(cohort("!!!!")).values()]
+    nothing = count_cell(plan(subjects=1, trials=4), lost, causes=("It broke.",))
+    assert nothing.untested.endswith(" Cause: It broke.")
+    asked = CellCalls(totals=CallTotals(calls=3), counts={"calls": 3, "unparsed": 3})
+    silent = count_cell(own, lives, asked)
+    assert (silent.subjects, silent.doubts) == ({}, ())
+    assert silent.untested.startswith("No reply named an action (3 calls)")
+    measured = ReferenceValue(
+        value=30.0, measured=Measured(name="l", better="lower", range=(0, 60))
+    )
+    judged = count_cell(plan(measured, margin=5.0), ())
+    assert (judged.margin, judged.animals) == (5.0, 30.0)
+    # A single set cannot stop because of its result.
+    for subjects, stops in ((64, True), (2, False)):
+        sets = plan(sequential=True, subjects=subjects)
+        assert count_cell(sets, ()).sequential == stops

@@ -9,12 +9,15 @@ import pytest
 
 from cheesebench.records import CallTotals, CellCalls, Measured, ReferenceValue
 from cheesebench.reports.cells import by_answer as answer_table
+from cheesebench.statistics.ability import Ability
 from cheesebench.statistics.beside import difference_limits
 from cheesebench.statistics.by_answer import by_answer
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.sample import draw_sample, trials_by_subject
-from cheesebench.statistics.summary import CellResult
+from cheesebench.statistics.summary import CellResult, ClassShares, Verdict
 from cheesebench.statistics.wording import (
+    NEVER_ACTED,
+    abilities,
     amount,
     bar,
     breakdown,
@@ -25,15 +28,18 @@ from cheesebench.statistics.wording import (
     margin,
     no_claim,
     not_started,
+    nothing_measured,
     odds,
     on_scale,
     plural,
+    shares,
     shown_value,
     to_act,
     uneven,
     untested,
     with_calls,
     with_causes,
+    with_doubts,
 )
 from tests.reports.conftest import plan_of, trials_of
 from tests.reports.test_rich_run import told_run
@@ -224,3 +230,48 @@ def test_what_is_said_of_the_cells_of_a_rich_run() -> None:
         for one in told_run().cells
     ]
     check_stored("reasons.txt", "\n".join(lines) + "\n")
+
+
+def test_an_ability_in_words() -> None:
+    plain = cell()
+    assert abilities(plain) == ""
+    alone = replace(plain, ability=Ability(model=0.954))
+    assert abilities(alone) == "ability 0.95"
+    all_ = replace(plain, ability=Ability(model=None, rodent=0.4, bar=-0.1))
+    assert abilities(all_) == "ability – (rodent 0.40; PASS from < 0)"
+
+
+def test_doubts_stand_beside_the_reason() -> None:
+    plain = replace(cell(), reason="So.", warnings=())
+    assert with_doubts(plain) == "So."
+    doubted = replace(plain, warnings=("one", "two"))
+    assert with_doubts(doubted) == "So. Doubtful: one; two."
+    assert with_doubts(replace(doubted, verdict=Verdict.ERROR)) == "So."
+
+
+def test_the_cause_stands_beside_the_reason() -> None:
+    plain = replace(cell(), reason="So.", outcomes={"infrastructure": 0}, causes=())
+    spent = replace(plain, causes=("late", "--max-usd 3 was spent"))
+    open_ = replace(spent, verdict=Verdict.INCONCLUSIVE)
+    assert with_causes(open_) == "So. Stopped by the budget: --max-usd 3 was spent."
+    assert with_causes(replace(spent, verdict=Verdict.PASS)) == "So."
+    broken = replace(plain, verdict=Verdict.ERROR, causes=("It broke.", "b", "c"))
+    assert with_causes(broken) == "So. Cause: It broke (2 other causes)."
+    assert with_causes(plain) == "So."
+    silent = replace(broken, reason=f"{NEVER_ACTED}.")
+    assert with_causes(silent) == f"{NEVER_ACTED}."
+
+
+def test_replies_that_were_all_empty() -> None:
+    assert untested({"calls": 2, "unparsed": 2, "empty": 2}, None) == (
+        "No reply named an action: all were empty (2 calls), so the model has not been tested."
+    )
+
+
+def test_shares_of_the_names_of_a_measure() -> None:
+    found = ClassShares("way", {"direct": 2, "serial": 3})
+    assert shares(found) == "direct 40 %, serial 60 %"
+
+
+def test_no_trial_says_nothing() -> None:
+    assert nothing_measured(replace(cell(), planned=0)).startswith("No trial was run.")
