@@ -228,6 +228,9 @@ def test_what_comes_before_the_first_decision_is_known_there() -> None:
     roots = [root for life in world.lives for root in life]
     begun = {root.begun for root in roots if isinstance(root, aims.Moment)}
     assert begun == {(0.0, ()), (1.0, ())}
+    # A trial may pay for the wait and for the press.
+    assert (world._parts.best, world._wholes.best) == (1, 2)
+    assert (world._parts.worst, world._wholes.worst) == (0, 0)
     automaton = Automaton(Memory("any", 2, "trial"), [[0, 1] for _ in world.kind_of])
     automaton.table = {(0, world.code(1.0, ()), NOWHERE): 1}
     for root in roots:
@@ -275,7 +278,7 @@ def test_the_score_is_the_judged_measure_or_the_success() -> None:
         "reference: [{measure: late, value: 5, better: lower, margin: 1, range: [1, 20],",
     )
     world = Experience(chamber(SHORT, measured), 3, 40, counts=False)
-    assert world.measure == "late"
+    assert (world.measure, world._merges) == ("late", False)
     root = world.lives[0][0]
     assert isinstance(root, aims.Moment)
     edges = [world.edge(root, number) for number in range(len(world.aims[0]))]
@@ -283,7 +286,9 @@ def test_the_score_is_the_judged_measure_or_the_success() -> None:
     assert scores["unfed"] is None
     assert scores["fed"] in range(1, 21)
     plain = small()
-    assert plain.measure is None
+    assert (plain.measure, plain._merges) == (None, True)
+    timed = ("press: active, reward", 'press: active, if: "time(centre) > 2", reward')
+    assert not Experience(chamber(SHORT, timed), 3, 40, counts=False)._merges
     root = plain.lives[0][0]
     assert isinstance(root, aims.Moment)
     edges = [plain.edge(root, number) for number in range(len(plain.aims[0]))]

@@ -497,6 +497,19 @@ KNOWN: dict[str, tuple[str, str, dict[str, object]]] = {
         pair(PLACED, f"{{rules: [{BOTH}]}}").replace("start: one", "start: [{if: block == one, go: two}, one]"),
         "intact", {"dates": ["block"], "chance": QUIET},
     ),
+    **{
+        f"a trial begins by {guard}": (
+            pair(f"{{rules: [{BOTH}]}}", f"{{rules: [{BOTH}]}}", draw="").replace(
+                "start: one", f'start: [{{if: "{guard}", go: two}}, one]'
+            ),
+            "intact", {"behaviour": True, "chance": QUIET, **more},
+        )
+        for guard, more in {
+            "state == two": {"carry": True},
+            "last == good": {"last": True},
+            "recent(good, 2) == 2": {"past": True},
+        }.items()
+    },
     "a blind subject waits for the end": (pair(LED, OVER, draw=""), "blind", {"stuck": {"two"}, "chance": QUIET}),
     "a seeing subject waits for the end": (pair(LED, OVER, draw=""), "intact", {"chance": QUIET}),
     "it may move while it waits": (pair(LED, OVER.replace("freeze: true, ", ""), draw=""), "blind", {"chance": QUIET}),
@@ -555,6 +568,11 @@ def test_the_row_of_a_draw_that_nothing_reads_is_unread() -> None:
         assert known(small(BOTH, draw=draw)).unread == dict.fromkeys(
             ("one", "two"), unread
         )
+    # What ends a block is read in that block.
+    asked = small(BOTH).replace(
+        "two: {trials: 2}", "two: {trials: 2, until: {if: b == 1, count: 1}}"
+    )
+    assert known(asked).unread == {"one": {"b"}, "two": set()}
     early = shuffled.replace(
         "one: {trials: 2}", "one: {trials: 2, until: {outcome: good, count: 1}}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.interfaces import AuditSettings
+from cheesebench.interfaces import AuditSettings, Scene, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.runs import Rate
@@ -33,6 +33,7 @@ from cheesebench.paradigms.arena.audit.validity import (
     _majority,
     _seen,
     _tempting,
+    audit_cues,
     audit_draws,
     audit_same_event,
     audit_solvable,
@@ -40,11 +41,13 @@ from cheesebench.paradigms.arena.audit.validity import (
     described,
     is_foreseeable,
     is_unbalanced,
+    looks,
     prior,
     readable,
+    visible_cues,
 )
 from cheesebench.plugin_manager import installed_plugins
-from tests.arenas import examine
+from tests.arenas import examine, examine_text
 from tests.paradigms.audit.conftest import SOUND
 from tests.paradigms.audit.test_lesions import CONSTRUCT, EGG
 
@@ -675,3 +678,81 @@ def test_a_trial_that_always_lasts_has_no_half(plant: Plant) -> None:
     (found,) = audit_solvable(plant(*lasting), AuditSettings(trials=8))
     assert found.verdict == "ok"
     assert found.text == "1.00 of 16 trials solved; every trial lasts until its limit"
+
+
+#: Everything that a cue can be: a landmark, glyphs of a zone and of a solid, a closed
+#: door, a shown glyph and a text.
+CUES = """
+version: 1
+paradigm: cues
+arena:
+  map: |
+    #########
+    #L..S..R#
+    #+##V####
+  legend:
+    L: {zone: left, glyph: "o"}
+    S: box
+    R: right
+    +: {door: gate}
+    V: {solid: lever, glyph: "V"}
+  groups: {arm: [left, right]}
+  landmarks: {W: {at: [0, 1], glyph: "1"}}
+start: {at: box, face: random}
+trial:
+  limit: 20
+  start: one
+  states:
+    one: {close: [gate], show: {right: "*"}, say: go, rules: [{enter: arm, go: two}, {press: lever, go: two}]}
+    two: {show: {left: ".", W: "2"}, rules: [{enter: arm, end: done}]}
+schedule: {main: {trials: 4}}
+success: last == done
+"""
+
+
+class Blank:
+    """Shows the text and nothing else."""
+
+    name, characters = "blank", "go. \n"
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        return "\n".join((".", *scene.text))
+
+    def max_length(self, scene: Scene) -> int:
+        return 2 + sum(len(line) + 1 for line in scene.text)
+
+
+CUE_NAMES = [
+    "landmark W", "glyph of left", "glyph of lever", "gate closed at 'one'",
+    "'*' on right at 'one'", "text of 'one'", "'.' on left at 'two'", "'2' on W at 'two'",
+]  # fmt: skip
+
+
+def test_each_cue_is_seen_or_named(plant: Plant) -> None:
+    specification, found = examine_text(CUES)
+    assert specification is not None, found
+    paradigm, settings = ArenaParadigm(specification), AuditSettings(trials=8)
+    views: list[View] = [installed_plugins().view("ascii_2d"), Blank()]
+    told: list[str] = []
+    settings = replace(settings, progress=told.append)
+    seen, blank = [
+        one
+        for one in audit_cues(paradigm, views, settings)
+        if one.rule != "goal visible"
+    ]
+    assert told == ["cues in ascii_2d", "cues in blank"]
+    assert (seen.rule, seen.verdict, seen.numbers) == (
+        "cues, ascii_2d",
+        "ok",
+        {"cues": 8, "hidden": []},
+    )
+    assert blank.verdict == "FAIL"
+    assert blank.numbers == {
+        "cues": 8,
+        "hidden": [one for one in CUE_NAMES if one != "text of 'one'"],
+    }
+    assert "and 1 more. If a subject" in blank.text
+    met = looks(paradigm, 16, 0)
+    assert visible_cues(paradigm, views[0], met, random.Random(0)) == dict.fromkeys(
+        CUE_NAMES, True
+    )
