@@ -294,3 +294,66 @@ def test_the_score_is_the_judged_measure_or_the_success() -> None:
     edges = [plain.edge(root, number) for number in range(len(plain.aims[0]))]
     scores = {edge.outcome: edge.score for edge in edges}
     assert (scores["fed"], scores["unfed"]) == (1.0, 0.0)
+
+
+def test_longer_aims_wait_repeat_stay_or_go_on(world: Experience) -> None:
+    north, south = aims.Aim(0, aims.NORTH, 0), aims.Aim(0, aims.NORTH, 1)
+    families = list(world._families([aims.Aim(), north, south]))
+    delays, rounds = len(aims.DELAYS), len(aims.ROUNDS)
+    assert [len({*one}) for one in families] == [
+        2 * delays,
+        2 * rounds,
+        2 * delays,
+        4,
+        4 * rounds,
+        4 * delays,
+    ]
+    later, again, stays, joined, _, rested = families
+    assert {(aim.before, aim.rounds, aim.stay) for aim in later} == {
+        (steps, 1, 0) for steps in aims.DELAYS
+    }
+    assert {(aim.before, aim.rounds, aim.stay) for aim in again} == {
+        (0, often, 0) for often in aims.ROUNDS
+    }
+    assert {(aim.before, aim.rounds, aim.stay) for aim in stays} == {
+        (0, 1, steps) for steps in aims.DELAYS
+    }
+    assert {(aim._replace(onward=None), aim.onward) for aim in joined} == {
+        (one, other) for one in (north, south) for other in (north, south)
+    }
+    assert all(aim.stay and aim.onward in (north, south) for aim in rested)
+
+
+def test_of_many_aims_the_simpler_half_and_a_sample_of_the_rest_are_stems(
+    world: Experience,
+) -> None:
+    plain = [aims.Aim(0, aims.NORTH, number) for number in range(4)]
+    found = [one._replace(past="old") for one in plain * 3] + plain
+    assert world._mixed(found, 8)[:4] == plain
+    assert len(world._mixed(found, 8)) == 8
+    assert sorted(world._mixed(plain, 8)) == plain
+
+
+def test_where_trials_depend_on_actions_the_next_begins_where_each_led() -> None:
+    world = Experience(chamber(*ALTERNATION, SHORT), 3, 40, counts=False)
+    root = world.lives[0][0]
+    assert isinstance(root, aims.Moment)
+    edges = [world.edge(root, number) for number in range(len(world.aims[0]))]
+    ended = [one for one in edges if one.outcome in ("fed", "unfed")]
+    assert ended
+    for edge in ended:
+        after = edge.following
+        assert isinstance(after, aims.Moment)
+        assert after.at == (0, 1)
+        assert world.following(edge, (0, 0)) is after
+        last = world.edge(after, 0)
+        assert last.following is None
+    # Equal pasts have one beginning.
+    assert len({id(edge.following) for edge in ended}) < len(ended)
+    alone = small()
+    root, following = alone.lives[0]
+    assert isinstance(root, aims.Moment)
+    edge = alone.edge(root, 0)
+    assert edge.following is None
+    assert alone.following(edge, (0, 0)) is following
+    assert alone.following(edge, (0, 1)) is None
