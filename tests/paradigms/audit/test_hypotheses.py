@@ -10,11 +10,24 @@ from typing import Any
 
 import pytest
 
+from cheesebench.interfaces import STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.beliefs import World
-from cheesebench.paradigms.arena.audit.hypotheses import OpenSequence, Script
+from cheesebench.paradigms.arena.audit.hypotheses import (
+    Hypothesis,
+    OpenSequence,
+    Script,
+)
 from cheesebench.protocol.specification import DrawSpec
+from tests.paradigms.audit.test_relevance import (
+    BOTH,
+    MOVED_ON,
+    READ_LATE,
+    accepted,
+    pair,
+    small,
+)
 
 Plant = Callable[..., ArenaParadigm]
 
@@ -164,3 +177,76 @@ def test_one_heading_may_stand_for_all(plant: Plant, alike: bool) -> None:
     ]
     assert len({side for side, _ in begun}) == 2
     assert len({heading for _, heading in begun}) == (1 if alike else 8)
+
+
+def begun(paradigm: ArenaParadigm) -> list[Hypothesis]:
+    """Return the hypotheses at the beginning of the first trial."""
+    world = World(paradigm, Lesion.parse("intact"))
+    parts = world.begin(world.prior()).values()
+    return [world.nodes.life(node, 0) for belief in parts for node, _ in belief]
+
+
+def test_a_clock_is_due_as_long_as_the_state_lasts(plant: Plant) -> None:
+    life = begun(plant())[0]
+    pose = life.pose
+    assert (life.due, life.entered, life.steps, life.limit) == (3, 0, 0, 40)
+    assert [life.clocks(ahead) for ahead in (0, 2)] == [(0, 0), (2, 0)]
+    assert [life.quietly(pose, ahead, STAY) for ahead in range(3)] == [pose, pose, None]
+    later = life.further(pose, 2)
+    assert (later.steps, later.due, later.clocks(0)) == (2, 1, (2, 0))
+    # The clock of a state does not say how long the trial has lasted.
+    moved = life.at(20, 30)
+    assert (moved.steps, moved.limit, moved.due, moved.entered) == (20, 30, 3, 20)
+    moved.shorten(22)
+    assert moved.limit == 22
+    assert [moved.quietly(pose, ahead, STAY) for ahead in range(2)] == [pose, None]
+    assert (life.steps, life.limit, life.due) == (0, 40, 3)
+    for _ in range(3):
+        assert life.happenings == 0
+        life.step(STAY)
+    assert (life.state, life.happenings, life.events) == ("choice", 1, ())
+    # Nothing in the choice depends on a clock.
+    assert life.clocks(5) == (0, 0)
+
+
+def test_hypotheses_that_differ_in_a_draw_share_the_rest(plant: Plant) -> None:
+    lives = begun(plant())
+    found = {str(one.values["side"]): one for one in lives}
+    left, right = found["left"], found["right"]
+    assert left.shared == right.shared
+    assert left.matters != right.matters
+    assert left.kind != right.kind
+    assert (left.named, right.named) == ({"side": "left"}, {"side": "right"})
+    assert left.stage == ("cue",)
+    dated = plant(("enter: side, reward", 'enter: side, if: "trial < 9", reward'))
+    assert begun(dated)[0].stage == ("cue", 1)
+
+
+def test_what_is_drawn_later_is_told_by_its_rows() -> None:
+    late = ArenaParadigm(accepted(pair(MOVED_ON, READ_LATE)))
+    (life,) = begun(late)
+    assert life.drawn_later() == (2,)
+    assert life.values["b"] is None
+    early = ArenaParadigm(accepted(small(BOTH)))
+    assert {one.drawn_later() for one in begun(early)} == {()}
+
+
+def test_a_life_begins_trials_until_its_schedule_is_over() -> None:
+    (life, *_) = begun(ArenaParadigm(accepted(small(BOTH, draw=""))))
+    keys = []
+    for number in range(1, 5):
+        assert life.whereabouts is None
+        while life.step(STAY)[2] == 0:
+            pass
+        _, key = life.beginning()
+        keys.append(key)
+        if number < 4:
+            assert life.begin_trial() is not None
+            assert (life.happenings, life.steps) == (0, 0)
+    assert keys[-1] is None
+    assert None not in keys[:-1]
+    # The second trials of both blocks begin alike, but the blocks do not.
+    assert keys[0] != keys[1] != keys[2]
+    carried = small(BOTH, draw="").replace("face: E", "face: E, carry: true")
+    (life, *_) = begun(ArenaParadigm(accepted(carried)))
+    assert life.whereabouts == (life.pose, "one")

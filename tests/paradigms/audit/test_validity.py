@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from cheesebench.interfaces import AuditSettings, Scene, View
+from cheesebench.interfaces import AuditFinding, AuditSettings, Scene, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
-from cheesebench.paradigms.arena.audit.runs import Rate
+from cheesebench.paradigms.arena.audit.runs import Rate, Tally
 from cheesebench.paradigms.arena.audit.search import Ending, Solutions, Temptation
 from cheesebench.paradigms.arena.audit.validity import (
     FOLDS,
@@ -35,6 +35,8 @@ from cheesebench.paradigms.arena.audit.validity import (
     _tempting,
     audit_cues,
     audit_draws,
+    audit_leaks,
+    audit_rewards,
     audit_same_event,
     audit_solvable,
     best_guess,
@@ -756,3 +758,47 @@ def test_each_cue_is_seen_or_named(plant: Plant) -> None:
     assert visible_cues(paradigm, views[0], met, random.Random(0)) == dict.fromkeys(
         CUE_NAMES, True
     )
+
+
+def rewarded(
+    plant: Plant, *changes: tuple[str, str], blind: float = 0.0
+) -> AuditFinding:
+    tally = Tally("policy", best_failure=blind, best_success=1.0, least_success=1.0)
+    settings = AuditSettings(trials=8, seed=0)
+    (found,) = audit_rewards(plant(*changes), settings, [Tally("worse"), tally])
+    return found
+
+
+def test_reward_and_success_disagree_where_a_failure_earns_more(plant: Plant) -> None:
+    agreed = rewarded(plant)
+    assert (agreed.verdict, agreed.numbers["gain"]) == ("ok", -1.0)
+    assert agreed.numbers["policy"] == "policy"
+    assert [
+        agreed.numbers[name]
+        for name in ("best_success", "least_success", "best_blind_failure")
+    ] == [1, 1, 0]
+    tempting = rewarded(
+        plant, ("{enter: arm, end: error}", "{enter: arm, reward: 3, end: error}")
+    )
+    assert (tempting.verdict, tempting.numbers["gain"]) == ("FAIL", 2.0)
+    assert "failing earns 3 (" in tempting.text
+    blind = rewarded(plant, blind=1.5)
+    assert (blind.verdict, blind.text) == (
+        "FAIL",
+        "policy earns 1.5 in a failed trial; the best success earns 1",
+    )
+    assert rewarded(plant, blind=1.0).verdict == "ok"
+    never = ("success: last == correct", "success: last == timeout and steps < 2")
+    (found,) = audit_rewards(plant(never), AuditSettings(trials=8), [])
+    assert (found.verdict, found.text) == ("note", "no trial was a success")
+    assert found.numbers["best_success"] is None
+
+
+def test_what_is_not_declared_hidden_is_only_noted(plant: Plant) -> None:
+    bare = plant(("checks: [{at: choice, hidden: side, chance: 0.5}]", "checks: []"))
+    told: list[str] = []
+    settings = AuditSettings(trials=8, seed=0, progress=told.append)
+    first, *rest = audit_leaks(bare, [installed_plugins().view("ascii_2d")], settings)
+    assert (first.rule, first.verdict, first.numbers) == ("leak", "note", {})
+    assert [one.rule for one in rest] == ["states", "shown, ascii_2d"]
+    assert told == ["leaks in ascii_2d"]
