@@ -24,7 +24,14 @@ from cheesebench.paradigms.arena.audit.climbing import (
     confirmed,
     without_memory,
 )
-from cheesebench.paradigms.arena.audit.memory import audit_memory, classes
+from cheesebench.paradigms.arena.audit.memory import (
+    Found,
+    _finding,
+    _or_smaller,
+    audit_memory,
+    classes,
+    name_of,
+)
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.validation import construct_status, passed_by
@@ -533,3 +540,82 @@ success: last == fed
 def test_equal_pictures_are_one(shown: str) -> None:
     own = rows(paradigm(ALIKE.replace('{good: "L"}', shown)))
     assert own["nothing"].numbers["rate"] == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("memory", "name"),
+    [
+        (Memory("nothing"), "nothing"),
+        (Memory("outcome", 2), "outcome, 1 bit"),
+        (Memory("any", 4), "any, 2 bits"),
+        (Memory("any", 2, "trial"), "any, 1 bit, within the trial"),
+        (Memory("nothing", within=True), "nothing, all of the trial"),
+    ],
+)
+def test_a_class_is_named_by_its_bits(memory: Memory, name: str) -> None:
+    assert name_of(memory) == name
+
+
+def result(low: float, high: float, memory: Memory, aims: int) -> Found:
+    automaton = Automaton(memory, [[0] * memory.states for _ in range(aims)])
+    return Found(0.5, automaton, Fresh((low + high) / 2, low, high, 400), Counter())
+
+
+@pytest.mark.parametrize(
+    ("memory", "low", "bar", "allowed", "verdict", "passes", "said"),
+    [
+        (Memory("outcome", 2), 0.7, 0.65, False, "FAIL", True, "PASS from .65: PASS, though"),
+        (Memory("outcome", 2), 0.7, 0.65, True, "note", True, "it did; the file allows it. The"),
+        (Memory("outcome", 2), 0.6, 0.65, False, "note", None, "PASS from .65: not settled. The"),
+        (Memory("outcome", 2), 0.3, 0.65, False, "note", False, "none that passes was found at effort 0.5. The"),
+        (Memory("outcome", 2), 0.7, None, False, "note", False, "in 400 fresh trials. The"),
+        (Memory("any", 2), 0.7, 0.65, False, "note", True, "PASS from .65: PASS. The"),
+        (Memory("nothing", within=True), 0.7, 0.65, False, "note", True, "PASS from .65: PASS. The"),
+    ],
+)  # fmt: skip
+def test_who_passes_by_the_outcome_alone_takes_the_badge_unless_it_is_allowed(
+    memory: Memory,
+    low: float,
+    bar: float | None,
+    allowed: bool,
+    verdict: str,
+    passes: bool | None,
+    said: str,
+) -> None:
+    short = ("schedule: {main: {trials: 20}}", "schedule: {main: {trials: 2}}")
+    of = chamber(short, ALLOWED) if allowed else chamber(short)
+    world = Experience(of, 3, 40, counts=False)
+    found = result(low, low + 0.1, memory, len(world.kind_of))
+    finding = _finding(world, memory, found, bar, 7, 0.5)
+    assert (finding.rule, finding.verdict) == (f"memory: {name_of(memory)}", verdict)
+    assert said in finding.text
+    assert finding.text.endswith(
+        "the best of 7 rules that were tried, not an upper bound: --effort 1.5 tries more"
+    )
+    assert finding.numbers["passes"] is passes
+    assert (finding.numbers["rate"], finding.numbers["trials"]) == (
+        pytest.approx(low + 0.05),
+        400,
+    )
+
+
+def test_a_larger_class_is_no_worse_than_what_it_holds() -> None:
+    nothing, place, any_one = Memory("nothing"), Memory("place", 2), Memory("any", 2)
+    weak, strong = result(0.3, 0.4, nothing, 1), result(0.6, 0.7, place, 1)
+    own = result(0.4, 0.5, any_one, 1)
+    assert _or_smaller(own, any_one, []) is own
+    assert _or_smaller(own, any_one, [weak]) is own
+    assert _or_smaller(own, any_one, [weak, strong]) is strong
+    # A memory of places is none of outcomes.
+    assert _or_smaller(own, Memory("outcome", 2), [weak, strong]) is own
+
+
+def test_a_low_measure_is_not_searched_for() -> None:
+    measured = (
+        "reference: [{measure: success, value: 0.75,",
+        "measures: {late: steps}\n"
+        "reference: [{measure: late, value: 5, better: lower, margin: 1, range: [1, 20],",
+    )
+    (found,) = audit_memory(chamber(measured), AuditSettings(effort=0.02))
+    assert (found.rule, found.verdict, found.numbers) == ("memory", "note", {})
+    assert "asks for a low measure" in found.text
