@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from cheesebench.chat import ChatReply, FaultKind
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
-from cheesebench.records import FORMAT, CellPlan, Variant
+from cheesebench.records import FORMAT, CallRecord, CellPlan, Variant
 from tests.experiment.recorded import record
 
 
@@ -374,3 +375,37 @@ def test_a_log_is_read_without_a_trace_beside_it(log: RunLog) -> None:
     assert {path.name for path in log.directory.iterdir()} == before
     with pytest.raises(sqlite3.OperationalError):
         log_file.connect(log.directory / "gone.sqlite")
+
+
+def test_a_run_without_a_result_is_empty_once_something_was_paid(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"], subjects=3)
+
+    def made(
+        name: str, *, fault: FaultKind | None = None, server: bool = False
+    ) -> bool:
+        """Return whether a run with a call, or with a server's log, is empty."""
+        with RunLog.create(tmp_path, name, cells.items(), options={"seed": 1}) as log:
+            [plan] = log.plans()
+            directory = log.path.parent
+            if server:
+                (directory / "server.log").touch()
+            else:
+                reply = ChatReply(text="hm")
+                call = CallRecord(
+                    trial=0, call=0, digest="0", system="", asked="?", reply=reply, fault=fault,
+                )  # fmt: skip
+                log.calls.write(plan, 0, call)
+        with closing(log_file.claim(log.path)):
+            assert not log_file._is_empty(directory), "a session has it open"
+        return log_file._is_empty(directory)
+
+    assert made("served", server=True)
+    assert made("refused", fault="content_filter")
+    assert not made("answered")
+    with RunLog.create(tmp_path, "bare", cells.items(), options={"seed": 1}) as log:
+        pass
+    assert not log_file._is_empty(log.path.parent), "nothing was asked"
+    (tmp_path / "other").mkdir()
+    assert not log_file._is_empty(tmp_path / "other")
