@@ -21,7 +21,12 @@ from cheesebench import (
     Sampling,
 )
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.backends.openai import check_served, key_from_environment
+from cheesebench.plugins.backends.openai import (
+    check,
+    check_served,
+    key_from_environment,
+    own_headers,
+)
 from cheesebench.testing.fake_server import FakeServer
 
 SPEC = PluginManager().backend("openai")
@@ -171,3 +176,55 @@ def test_a_key_in_place_of_a_variable_s_name_is_not_printed() -> None:
         ) as caught:
             key_from_environment({"api_key_env": name}, "OPENAI_API_KEY", True)
         assert name not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"x-key": "GATEWAY_KEY", "org": "GATEWAY_TOKEN"},
+        "x-key=GATEWAY_KEY, org=GATEWAY_TOKEN",
+    ],
+)
+def test_headers_have_the_values_of_variables(
+    given: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", " sk-gateway-0123456789 ")
+    monkeypatch.setenv("GATEWAY_TOKEN", "token-0123456789")
+    found = own_headers({"headers": given})
+    assert found == {"x-key": "sk-gateway-0123456789", "org": "token-0123456789"}
+    assert own_headers({}) == own_headers({"headers": None}) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["x-key"], "must map names of headers to names of environment variables"),
+        ({"Host": "GATEWAY_KEY"}, "The option headers cannot set 'Host'. Name a header"),
+        ({"content-type": "GATEWAY_KEY"}, "cannot set 'content-type'"),
+        ({"x key": "GATEWAY_KEY"}, "cannot set 'x key'"),
+        ({"x" * 61: "GATEWAY_KEY"}, "The option headers cannot set"),
+        ({"x-key": "sk-lower"}, r"The value of the option headers \(x-key\) is not the name"),
+        ({"x-key": "NOWHERE_KEY"}, r"variable NOWHERE_KEY \(header x-key\) is empty. Export it"),
+        ({"x-key": "PLAIN"}, "could be written into reports"),
+    ],
+)  # fmt: skip
+def test_headers_that_cannot_be_set_are_refused(
+    given: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", "sk-gateway-0123456789")
+    monkeypatch.setenv("PLAIN", "a-long-word-of-somebody")
+    monkeypatch.delenv("NOWHERE_KEY", raising=False)
+    with pytest.raises(OptionError, match=said):
+        own_headers({"headers": given})
+
+
+def test_a_check_asks_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = "http://localhost:9/v1"
+    assert check(context(local)) == f"no key for {local}; the server was not asked"
+    with pytest.raises(OptionError, match="OPENAI_API_KEY has no key"):
+        check(context())
+    monkeypatch.setenv("GATEWAY_KEY", "sk-gateway-0123456789")
+    keyed = context(local, headers={"x-key": "GATEWAY_KEY"})
+    assert check(keyed) == f"a key for {local}; the server was not asked"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    assert check(context()).startswith("a key for https://")
