@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from cheesebench.paradigms.arena.audit.chances import (
     _ranked,
     _under_the_measure,
     _under_the_rodent,
+    audit_blind,
     audit_chances,
     audit_limit,
     ceiling,
@@ -110,7 +112,9 @@ def test_the_rodent_is_less_its_margin(plant: Plant) -> None:
 def stated(plant: Plant, *changes: tuple[str, str]) -> list[tuple[str, str, str]]:
     paradigm = plant(*changes)
     with Runner(paradigm, 1) as runner:
-        found = list(audit_chances(paradigm, TRIALS, runner, []))
+        tallies: list[Tally] = []
+        found = list(audit_chances(paradigm, TRIALS, runner, tallies))
+    assert [one.name for one in tallies] == ["uniform", "event-random"]
     return [(one.rule, one.verdict, one.text) for one in found]
 
 
@@ -185,3 +189,20 @@ def test_a_construct_says_what_the_blind_may_reach(
     found = ceiling(plant(change).specification)
     assert found[0] == most
     assert found[1].startswith(why)
+
+
+def test_the_blind_are_judged_by_what_the_verdict_is_about(plant: Plant) -> None:
+    few = replace(TRIALS, trials=8)
+    quick = ("limit: 40", "limit: 5"), ("sessions: 2, trials: 10", "trials: 1")
+    paradigm = plant(MEASURED, *quick)
+    chances = [tally("uniform")]
+    with Runner(paradigm, 1) as runner:
+        ceiling_, rodent = audit_blind(paradigm, few, runner, chances)
+    # Each policy is tried once, and the finalists once more.
+    finalists = ceiling_.numbers["finalists"]
+    assert isinstance(finalists, dict)
+    assert len(finalists) == 3
+    assert ceiling_.numbers["policies"] == len(chances)
+    assert ceiling_.numbers["policy"] == next(iter(finalists))
+    assert set(rodent.numbers) == set(finalists)
+    assert rodent.text.startswith("much of ")
