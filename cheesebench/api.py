@@ -291,7 +291,7 @@ class PlayedTrial:
     def _title(self) -> str:
         one, plan = self.record, self.plan
         control = f" (control={plan.control})" if plan.control else ""
-        # In a maze an ``error`` is a wrong choice, and nothing has broken down.
+        # The outcome ``error`` means a wrong choice, not a breakdown.
         ended = "wrong choice" if one.outcome == "error" else one.outcome
         return printable(
             f"{plan.model}{control} on {plan.label}: subject {one.subject}, trial {one.trial}, {ended} "

@@ -81,7 +81,9 @@ def watch(
 def film_text(
     log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord
 ) -> str:
-    """Return the film of a trial under a heading, or the reason why there is none."""
+    """Return the film of a failed trial, or the reason why there is none, under a
+    heading.
+    """
     steps = f"{record.steps} step" if record.steps == 1 else f"{record.steps} steps"
     heading = f"A failed trial: subject {record.subject}, trial {record.trial + 1}, {record.outcome} after {steps}."
     try:
@@ -118,7 +120,7 @@ class _Conversation:
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
-            self.problem = "The model's replies are not shown: the control makes this subject forget."
+            self.problem = "The model's replies are not shown: the control makes this subject forget, so they cannot be replayed."
             return
         try:
             self._agent = create_agent(

@@ -34,7 +34,7 @@ def verify(log: RunLog) -> str:
     _refuse(log, _uncalled(log))
     trials, told = replay(log)
     return (
-        f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
+        f"Verified: the {rows:,} rows of {log.path} are as they were written. Replayed: {log.path}, "
         f"{plural(trials, 'trial')}.{told}"
     )
 
@@ -195,7 +195,7 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     models = dict.fromkeys(plan.model for plan in uncalled)
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
-        f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
+        f"The {rows:,} rows of {log.path} are as they were written. Its trials were not replayed "
         f"(cheesebench report RUN --verify does that){named}.{_told(log)}"
     )
 

@@ -78,7 +78,7 @@ def test_the_replies_of_a_subject_that_forgets_are_not_shown(
     assert talk.calls(log.trials()[0], ()) == []
     assert not talk.differs
     assert talk.problem == (
-        "The model's replies are not shown: the control makes this subject forget."
+        "The model's replies are not shown: the control makes this subject forget, so they cannot be replayed."
     )
 
 

@@ -331,7 +331,7 @@ class UnrewardedSubject:
 
     @property
     def placed(self) -> bool:
-        """Whether the last step put the subject elsewhere."""
+        """Whether an outside event put the subject elsewhere in the last step."""
         return isinstance(self._life, Situated) and self._life.placed
 
     def foreseen(self, action: int) -> str | None:

@@ -600,8 +600,8 @@ class _Pairs:
         """Return the sentence on the imagined pair."""
         if asked.only_seen:
             return (
-                " Only the pairs seen decide; with one more, a total loss for the model that is ahead, "
-                f"p = {number(p_whole)}."
+                " Only the observed pairs decide. With one imagined pair more, in which the model that is ahead loses "
+                f"everything, p would be {number(p_whole)}."
             )
         return (
             " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "

@@ -344,8 +344,11 @@ _REMEMBERS: Mapping[str, str] = {
 
 
 class Simple(NamedTuple):
-    """The best subject that an audit found in a class with little memory. ``rate`` is
-    its pass rate in new lives, and ``low`` the lower end of a 99 % interval.
+    """The best subject that an audit found in a class with little memory.
+
+    ``rate`` is its pass rate (or its mean of the judged measure) in new lives, and
+    ``low`` the lower end of a 99 % interval. ``states`` is the number of states of its
+    memory, which it loses at the end of a trial if ``is_within``.
     """
 
     kind: str
@@ -432,7 +435,8 @@ def _reached(finding: Mapping[str, Any]) -> float | None:
 
 def passed_by(specification: Specification) -> tuple[str, float] | None:
     """Return, for the simplest subject that is significantly above the bar, its memory
-    in words and its pass rate. Return None if no audit found one, or there is no bar.
+    in words and its pass rate (or its mean of the judged measure). Return None if no
+    audit found one, or there is no bar.
     """
     bar = specification.bar
     if bar is None:

@@ -1095,7 +1095,7 @@ class _Tests(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """The tests of the cells of two models."""
+    """The paired comparisons of two models' cells, before Holm's correction."""
 
     cells: Sequence[Cells]
     differences: Sequence[Sequence[Sequence[float]]]

@@ -1017,7 +1017,8 @@ def _many(case: BackendCase) -> None:
     reached, _ = case.play(Answer(fault="hang"), scene)
     need(
         reached == MANY,
-        f"{MANY} concurrent calls reach the server only {reached} at a time; CheeseBench sets the limit, not a backend",
+        f"{MANY} concurrent calls reach the server only {reached} at a time; remove the backend's own limit "
+        "(CheeseBench sets one)",
     )
 
 

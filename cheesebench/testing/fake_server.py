@@ -221,8 +221,8 @@ class Reasoner:
 
 
 class FakeServer:
-    """The server. A ``with`` block (or ``start``) starts it, and the end of the block
-    (or ``stop``) stops it.
+    """A local server that imitates a model's API. A ``with`` block (or ``start``)
+    starts it, and the end of the block (or ``stop``) stops it.
 
     ``script`` gives the answers: one text for all calls, a list (one answer for each
     call, and the last one also for all later calls), or a function of the call. Every

@@ -340,7 +340,7 @@ class DialogueDocument(documents.DocumentModel):
     )
     dimension: documents.Text = Field("planning", description="Cognitive dimension.")
     species: documents.Text | None = Field(
-        None, description="Species, for readers. No animal did this task."
+        None, description="Species that the task is modelled on, for readers only."
     )
     arena: GraphArena = Field(description="The graph.")
     system: documents.Text | None = Field(

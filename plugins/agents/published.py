@@ -39,7 +39,7 @@ State = tuple[bytes, int]
 GOALS = frozenset("GP*+")
 #: Number of headings that Tabular-QL distinguishes.
 HEADINGS = 8
-#: Actions for looking around, without STAY.
+#: Actions from which a random step is chosen: all but STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
 #: Number of consecutive equal states after which the agent turns.
 STUCK = 5

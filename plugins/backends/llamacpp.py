@@ -140,7 +140,8 @@ def main() -> None:
         1.0,
         0.0,
     )
-    # Keep web pages that are open on this machine from calling the server.
+    # Keep web pages that are open on this machine from using the server, and serve no
+    # page of its own.
     parameters.cors_origins, parameters.ui = LOOPBACK, False
     server = library.Server(parameters)
     threading.Event().wait()

@@ -483,7 +483,7 @@ PUBLIC = "https://api.openai.com/v1"
 
 
 OPTIONS: Mapping[str, str] = {
-    "base_url": "address of the server, up to /v1 (default: the value of OPENAI_BASE_URL, or OpenAI's API)",
+    "base_url": "address of the server, including /v1 (default: the value of OPENAI_BASE_URL, or OpenAI's API)",
     "api_key_env": "name of the environment variable with the key (default: OPENAI_API_KEY)",
     "headers": "more headers, separated by commas, each with the environment variable that has its value: "
     "api-key=AZURE_API_KEY",

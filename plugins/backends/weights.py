@@ -464,7 +464,7 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
         )
     # The hub's HTTP client raises different exceptions in different versions.
     except Exception as error:
-        other = f", or: {wanted.remedy}" if wanted.remedy else ""
+        other = f", or: {wanted.remedy}" if wanted.remedy else "."
         raise PluginError(
             f"The weights of '{wanted.model}' could not be fetched from the hub (https://huggingface.co, or HF_ENDPOINT): "
             f"{quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept. Try again{other}"

@@ -298,7 +298,7 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert any(f"stopped in trial {trial}: " in cause for cause in cell.causes)
     if trial < 22:  # six failures less cannot save this one
         assert cell.verdict == "ERROR"
-    assert "rows that were written" in verify(RunLog.open_read_only(Path(broken)))
+    assert "are as they were written" in verify(RunLog.open_read_only(Path(broken)))
 
     traceback = broken.journal().query("kind == 'traceback'")["text"]
     assert len(traceback) == 6

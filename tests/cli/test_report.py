@@ -74,7 +74,7 @@ def test_a_log_is_verified_before_it_is_reported(results: Path, run: Run) -> Non
     assert found.code == plain.code == 0
     assert found.err.startswith("Verified: ")
     assert plain.err.endswith(
-        "were written; its trials were not replayed (cheesebench report RUN --verify does that).\n"
+        "were written. Its trials were not replayed (cheesebench report RUN --verify does that).\n"
     )
     assert found.out == plain.out
     with closing(sqlite3.connect(results / RUN / "run.sqlite")) as log:
@@ -587,7 +587,7 @@ def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     ):
         found = run(*command)
         assert found.code == 0, found.err
-        assert "its trials were not replayed" in found.err
+        assert "trials were not replayed" in found.err
         assert "; there is not one call to gpt-5.4-mini.\n" in found.err
     for form in ("markdown", "text", "html", "json"):
         shown = html.unescape(run("report", RUN, "--format", form).out)

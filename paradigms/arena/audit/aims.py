@@ -20,7 +20,7 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
-#: Glyphs of floor, water, walls and void: they give no direction.
+#: Glyphs of walls, floor, void and water: they give no direction.
 PLAIN = "#. ~"
 #: How an aim goes on after the first member: not at all, or to the other members in one
 #: direction.

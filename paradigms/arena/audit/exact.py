@@ -113,9 +113,10 @@ def _is_missed(adversary: Adversary, effort: float) -> bool:
     worth, asked = _worth(measure, about, _dated(world))
     if _is_at_most(asked, {GRADED: worth}, adversary, effort):
         return True
-    # If no subject learns anything about a trial after its end, another proof is
-    # enough: at no end of a trial can a subject expect more than the required score,
-    # whichever trials it gives a value.
+    # Another proof is enough if a subject learns nothing more about a trial once it has
+    # ended: whenever a trial ends, the subject's expected score is at most the required
+    # one. Choosing which trials have a value then gains nothing, because a trial
+    # without a value is graded as exactly the required score.
     neutral = {GRADED: _share_of(measure, about), relevance.NEUTRAL: ex.Number(asked)}
     return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
 
