@@ -5,7 +5,8 @@ process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,3 +132,35 @@ def results(here: Path) -> Path:
             session.finish()
         assert len(log.trials()) == 8
     return here / "results"
+
+
+@pytest.fixture
+def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Two installed distributions: one supplies the protocols in the returned
+    directory, the other is broken.
+    """
+    site = tmp_path / "site"
+    protocols = site / "strange_protocols"
+    protocols.mkdir(parents=True)
+    (site / "strange.py").write_text(
+        f"from pathlib import Path\ndef cheesebench_protocols(): return [Path({str(protocols)!r})]\n",
+        encoding="utf-8",
+    )
+    (site / "broken.py").write_text(
+        "raise RuntimeError('out of\\x1b[2J cheese')\n", encoding="utf-8"
+    )
+    for name in ("strange", "broken"):
+        metadata = site / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+        )
+        (metadata / "entry_points.txt").write_text(
+            f"[cheesebench]\n{name} = {name}\n", encoding="utf-8"
+        )
+    monkeypatch.syspath_prepend(site)
+    installed_plugins.cache_clear()
+    yield protocols
+    for name in ("strange", "broken"):
+        sys.modules.pop(name, None)
+    installed_plugins.cache_clear()

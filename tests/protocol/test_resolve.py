@@ -595,3 +595,14 @@ def test_every_specification_has_an_identity() -> None:
         "ancestors": ("parent",),
         "document": document,
     }
+
+
+def test_a_set_that_is_dealt_out_is_used(findings: Findings) -> None:
+    draws = "early: {pick: 2, of: {few: [box, goal]}}, late: {sample: few, into: [x]}"
+    text = f"draw: {{{draws}}}\n" + trial("{enter: x, reward: 1, end: found}")
+    assert not [one for one in findings(text) if one.startswith(("E", "W308"))]
+
+
+def test_a_draw_that_trials_are_split_by_is_used(findings: Findings) -> None:
+    found = findings("draw: {d: {of: {side: [left, right]}}}\nsplit: [side]")
+    assert not [one for one in found if one.startswith(("E", "W308"))]
