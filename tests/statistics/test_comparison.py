@@ -321,6 +321,30 @@ def test_errors_of_twenty_pairs(lost: float) -> None:
         assert cleared > 180
 
 
+@pytest.mark.parametrize("number", [22, 30, 60])
+def test_a_p_value_that_no_draw_can_show_is_bounded(number: int) -> None:
+    """Among 561 comparisons, only one below .0001 survives Holm's correction."""
+    sizes = [40 + 3 * (pair % 7) for pair in range(number)]
+    ways = np.array([1.0])
+    for size in sizes:  # the distribution of the sum over all sign patterns
+        ways = np.convolve(ways, np.eye(2 * size + 1)[0] + np.eye(2 * size + 1)[-1])
+    assert 2 * ways[-1] == 2
+    exact = 2 / ways.sum()
+    p_value = compare_differences([[one / 100 for one in sizes]], seed=0).p_value
+    assert p_value is not None
+    assert exact <= p_value < 0.05 / 561
+    total, squares = sum(sizes), sum(one * one for one in sizes)
+    assert p_value == pytest.approx(2 * np.exp(-(total**2) / (2 * squares)))
+
+
+def test_a_p_value_that_draws_can_show_is_drawn() -> None:
+    differences = [0.1 + 0.01 * pair for pair in range(12)] + [-0.15] * 8
+    found = compare_differences([differences], seed=0).p_value
+    assert found is not None
+    assert found * 10_000 == pytest.approx(round(found * 10_000))
+    assert found > 0.0002
+
+
 @given(st.integers(0, 2000), st.integers(0, 2000), st.integers(2, 9))
 def test_differences_of_one_size_have_an_exact_p_value(
     gains: int, losses: int, ties: int
