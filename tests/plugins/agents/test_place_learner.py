@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import AgentContext
+from cheesebench.commands.common import load_protocol
 from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.controls import LesionedParadigm
 from cheesebench.experiment.subjects import run_subject
@@ -33,6 +35,7 @@ from cheesebench.plugins.agents.place_learner import (
 )
 from cheesebench.protocol import Catalogue, Specification, with_arena
 from tests.arenas import examine_text
+from tests.stored import check_stored
 
 PLUGINS = installed_plugins()
 
@@ -327,3 +330,22 @@ def test_a_moment_that_always_lasts_as_long_passes_by_itself() -> None:
     assert Moment(count=3, shortest=8, longest=8, unprompted=True).regular
     assert not Moment(count=3, shortest=7, longest=8, unprompted=True).regular
     assert Moment(count=2, shortest=2, longest=2).brief
+
+
+@pytest.mark.parametrize(
+    ("protocol", "most"), [("t_maze", 8), ("barnes_maze", 3), ("dnms", 8)]
+)
+def test_what_it_does_is_compared_with_what_is_stored(protocol: str, most: int) -> None:
+    """The first trials of a subject, action by action."""
+    plugins, specification = installed_plugins(), with_arena(load_protocol(protocol))
+    plan = plan_cell(
+        specification, "place-learner", "ascii_2d", find_design("cohort", 1), "life"
+    )
+    lived = run_subject(
+        plugins.compile(specification), plugins.view("ascii_2d"), plugins.agent("place-learner"), plan, 3, 0,
+    )  # fmt: skip
+    lines = [
+        f"{record.trial} {record.outcome} {record.actions}"
+        for record, _ in islice(lived, most)
+    ]
+    check_stored(f"place_learner.{protocol}.txt", "\n".join([*lines, ""]))
