@@ -249,8 +249,12 @@ def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
             said.append(f"{_name(cell, cells)} {number}")
     if said:
         yield (
-            f"'animals ✔' reaches 80 % with about this many subjects: {', '.join(said)}. --design sequential runs as many "
-            "as the verdict needs, up to 120."
+            f"'animals ✔' reaches 80 % with about this many subjects: {', '.join(said)}."
+            + (
+                ""
+                if all(cell.plan.sequential for cell in cells)
+                else " --design sequential runs as many as the verdict needs, up to 120."
+            )
         )
     if never:
         yield (

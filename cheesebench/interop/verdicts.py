@@ -275,7 +275,9 @@ def _of_models(
 
 
 def _sides(first: Any, second: Any, value: float | None) -> Iterator[tuple[Any, Any]]:
-    """Yield the scores to compare: two, or those of every two models of a frame."""
+    """Yield the pairs of scores to compare: both that are given, or every two models of
+    a data frame. Yield nothing for scores that are compared with no others.
+    """
     if second is not None:
         yield first, second
     elif value is None and _has_models(first):

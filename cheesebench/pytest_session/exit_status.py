@@ -249,12 +249,11 @@ def _ended(status: int, found: Findings) -> str:
     if not found.interrupted:
         return ""
     are = "is" if len(found.unfinished) == 1 else "are"
-    cells = f"{len(found.unfinished)} of {plural(len(found.cells), 'cell')} {are} unfinished"
-    what = (
-        f"{cells}, so nothing is decided" if found.unfinished else "every cell was run"
-    )
+    what = "every cell was run"
+    if found.unfinished:
+        what = f"{len(found.unfinished)} of {plural(len(found.cells), 'cell')} {are} unfinished"
     if found.compared is not None and found.compared.worse:
-        what = f"{gate.loss(found.compared, '')}; {cells}"
+        what = f"{gate.loss(found.compared, '')}; {what}"
     return f"Exit code {status}, {interrupted(found.interrupted)}: {what}."
 
 
@@ -391,8 +390,10 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
 def _left_out(found: Findings) -> Iterator[str]:
     """Yield how many trials are missing, although nothing failed."""
     if gone := sum(one.missing for one in found.cells if not one.plan.control):
-        as_failed = ", which the comparison counts as failed" * bool(found.compared)
-        yield f"{plural(gone, 'trial')} that count could not be run{found.cause}{as_failed}"
+        counted_as = ", which the comparison counts against this run" * bool(
+            found.compared
+        )
+        yield f"{plural(gone, 'trial')} that count could not be run{found.cause}{counted_as}"
 
 
 def _something_failed(found: Findings) -> list[str]:

@@ -1062,7 +1062,7 @@ def _check(
     for a, b in pairs:
         if a.sha256 != b.sha256:
             what["protocol"] = "protocols"
-            remedy = " if a protocol has changed on purpose, bless the new run as the baseline;"
+            remedy = "; if a protocol has changed on purpose, bless the new run as the baseline"
             differences.append(
                 f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})"
             )
@@ -1073,10 +1073,14 @@ def _check(
                 f"judged: {a.estimand}) and {b.trials} in {second.name} (design {b.design}, judged: {b.estimand})"
             )
     if differences:
+        # With another seed, the subjects of no protocol are pairs.
+        select = (
+            "" if "seed" in what else "; or select shared protocols with --protocols"
+        )
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
             f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the {' and '.join(what.values())} of "
-            f"the other;{remedy} or select shared protocols with --protocols."
+            f"the other{remedy}{select}."
         )
 
 

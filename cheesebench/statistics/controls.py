@@ -12,6 +12,7 @@ from dataclasses import replace
 from cheesebench.amounts import number, percent, points, signed
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
+    ALPHA,
     compare_differences,
     paired_differences,
 )
@@ -130,11 +131,9 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
             compared,
             reason="No subject was measured both with and without the control.",
         )
-    verb = (
-        "may be chance"
-        if compared.answer == "undecided"
-        else "is more than chance explains"
-    )
+    verb = "is more than chance explains"
+    if compared.answer == "undecided":
+        verb = "may be chance" if p_value >= ALPHA else "missing trials could explain"
     if plan.measured is not None:
         difference = scale.difference(difference)
         interval = compared.interval and scale.differences(compared.interval)

@@ -4,9 +4,9 @@ the code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.comparison import CellComparison, RunComparison
 from cheesebench.statistics.wording import plural
 
 #: Marker by which a CI job recognises its earlier comment on a pull request, to update
@@ -47,7 +47,8 @@ def kept(compared: RunComparison, gates: bool) -> str:
             cell.excluded for cell in cells if cell.answer == "no loss"
         )
         no = " or ".join(excluded) or "no loss"
-        return f"{no} against {compared.second} on {plural(len(cells), 'protocol')}"
+        protocols = {cell.protocol for cell in cells}
+        return f"{no} against {compared.second} on {plural(len(protocols), 'protocol')}"
     option = "this --compare-fail" if gates else "no --compare-fail"
     return f"{loss(compared, '')}, which {option} counts as a failure"
 
@@ -68,15 +69,29 @@ def to_decide(compared: RunComparison, resume: str) -> str:
     """
     if any(cell.missing[0] for _, cell in compared.cells):
         return resume
+    if not any(cell.rule for _, cell in compared.cells):
+        return f"Compare two runs that both have results for every protocol, view and model of {compared.first}."
     return "More subjects would decide: bless a run with more --subjects, and compare with that run."
 
 
 def _undecided(compared: RunComparison, cause: str) -> str:
     cells = [cell for _, cell in compared.cells if cell.answer == "undecided"]
-    where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
+    protocols = dict.fromkeys(one.protocol for one in cells)
+    where = f" on {', '.join(protocols)}" if cells else ""
     gone = sum(one.missing[0] for one in cells)
     if gone:
         return (
             f"{where}, where {plural(gone, 'trial')} that count could not be run{cause}"
         )
-    return where + "".join(f" ({one.rule})" for one in cells[:1] if one.rule)
+    return where + _first_rule(cells)
+
+
+def _first_rule(cells: Sequence[CellComparison]) -> str:
+    """Return the rule of the first comparison that has one, in brackets. If there are
+    several comparisons, the protocol is named.
+    """
+    for one in cells:
+        if one.rule:
+            on = f"on {one.protocol}, " if len(cells) > 1 else ""
+            return f" ({on}{one.rule})"
+    return ""

@@ -65,8 +65,12 @@ def drifting(sample: Sample) -> Iterator[str]:
         return
     if abs(np.corrcoef(scores, np.arange(count))[0, 1]) * (count - 1) ** 0.5 > DRIFT:
         first, second = scores[: count // 2].mean(), scores[count // 2 :].mean()
-        what = "score" if sample.measured else "succeed in"
+        means = (
+            f"In per cent of the measure's range, the first half of the subjects score {percent(first)}, the second half "
+            if sample.measured
+            else f"The first half of the subjects succeed in {percent(first)} of their trials, the second half in "
+        )
         yield (
-            f"The first half of the subjects {what} {percent(first)}, the second half {percent(second)}: more than "
-            "chance explains. The model may have changed during the run, and a verdict assumes that it has not."
+            f"{means}{percent(second)}, a larger difference than chance explains. The model may have changed during the "
+            "run, but a verdict assumes that it has not."
         )

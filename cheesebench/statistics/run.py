@@ -378,10 +378,10 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         return Verdict.FAIL, "; ".join(filter(None, said_of)) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
-    return (
-        Verdict.INCONCLUSIVE,
-        f"{tally} and none failed; the rest are inconclusive.",
-    )
+    if len(cells) == 1:
+        return Verdict.INCONCLUSIVE, f"The {total.removeprefix('1 ')} is inconclusive."
+    rest = "the rest" if count[Verdict.PASS] else "all"
+    return Verdict.INCONCLUSIVE, f"{tally} and none failed; {rest} are inconclusive."
 
 
 def _without_construct(cells: Sequence[CellResult]) -> str:
@@ -394,10 +394,16 @@ def _without_construct(cells: Sequence[CellResult]) -> str:
         for plan in plans
         if plan.construct is not None and plan.construct.status == "failed"
     ]
-    which = "its construct fails its audit" if len(cells) == 1 else (
-        f"the construct of {', '.join(names)} fails its audit"
-    )  # fmt: skip
-    return f", but {which}" if names else ""
+    if not names:
+        return ""
+    if len(cells) == 1:
+        return ", but its construct fails its audit"
+    what, fails = (
+        ("construct", "fails its audit")
+        if len(names) == 1
+        else ("constructs", "fail their audits")
+    )
+    return f", but the {what} of {', '.join(names)} {fails}"
 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:

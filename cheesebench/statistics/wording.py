@@ -251,7 +251,7 @@ def _after_breakdown(cell: CellResult) -> str:
 
 def nothing_entered(cell: CellResult) -> str:
     """Return the reason for a cell in which trials were run, but none of them enters
-    the pass rate.
+    the pass rate or the mean of the judged measure.
     """
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
@@ -260,7 +260,12 @@ def nothing_entered(cell: CellResult) -> str:
         reached = "the block {} was" if len(blocks) == 1 else "the blocks {} were"
         what = f"none of the trials that count: {reached.format(' and '.join(blocks))} not reached"
     ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
-    return f"{ran}, so there is no pass rate." + (
+    lacks = (
+        "pass rate"
+        if cell.plan.measured is None
+        else f"mean of {cell.plan.measured.name}"
+    )
+    return f"{ran}, so there is no {lacks}." + (
         ""
         if cell.plan.claims or cell.plan.control
         else f" Design '{cell.plan.design}' never gives a PASS or a FAIL."

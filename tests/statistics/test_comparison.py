@@ -158,7 +158,10 @@ def test_repeats_of_a_pair_are_one() -> None:
 def test_runs_that_do_not_match_are_refused() -> None:
     one = CountedRun(name="a", seed=0, cells=(cell(EVEN),))
     for other, said in (
-        (replace(one, name="b", seed=1), "the seed is 0 in a and 1 in b"),
+        (
+            replace(one, name="b", seed=1),
+            r"the seed is 0 in a and 1 in b. Run one of them again with the seed of the other\.$",
+        ),
         (
             replace(one, name="b", cells=(cell(EVEN, sha256="1"),)),
             "the protocol maze differs",

@@ -8,7 +8,13 @@ from cheesebench.files import strict_json
 from cheesebench.reports import comparison as reports
 from cheesebench.statistics import summarise_run, to_plain
 from cheesebench.statistics.comparison import CountedRun, RunComparison, compare_runs
-from cheesebench.statistics.gate import kept, loss, other_settings, sentence
+from cheesebench.statistics.gate import (
+    kept,
+    loss,
+    other_settings,
+    sentence,
+    to_decide,
+)
 from tests.reports.conftest import MANIFEST, plan_of, trials_of
 from tests.reports.test_rich_run import LATENCY, rich_run
 from tests.statistics.test_comparison import EVEN, cell
@@ -106,6 +112,27 @@ def test_without_a_loss_it_is_said_what_is_excluded_or_open() -> None:
     assert loss(gone, " (budget)") == (
         f"{why}, where 400 trials that count could not be run (budget)"
     )
+
+
+def test_a_rule_and_a_remedy_fit_what_is_undecided() -> None:
+    def against(new: list[list[int]], old: list[list[int]]) -> RunComparison:
+        first, second = (
+            CountedRun(
+                name=name,
+                seed=0,
+                cells=tuple(cell(own, f"maze{n}") for n, own in enumerate(lives)),
+            )
+            for name, lives in (("new", new), ("old", old))
+        )
+        return compare_runs(first, second)
+
+    unseen = against([EVEN, EVEN], [EVEN])
+    assert to_decide(unseen, "Resume.") == (
+        "Compare two runs that both have results for every protocol, view and model of new."
+    )
+    few = against([[4, 16] * 3] * 2, [EVEN[:6]] * 2)
+    assert to_decide(few, "Resume.").startswith("More subjects would decide")
+    assert "on maze0, maze1 (on maze0, 'no loss of " in loss(few, "")
 
 
 def test_a_rich_run_and_a_leaderboard_are_compared_with_what_is_stored() -> None:
