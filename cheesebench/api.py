@@ -365,8 +365,10 @@ class Run:
           its 95 % interval. ``chance``: the rate of random moves. ``margin``: how far
           below the animals a model may be.
         * ``difference``: the rate minus the animals' rate. ``bound_low`` and
-          ``bound_high`` are its one-sided 95 % bounds, so together a 90 % interval. The
-          verdict is about them: PASS if the lower one is above minus the ``margin``.
+          ``bound_high`` are its one-sided 95 % bounds, so together a 90 % interval; the
+          level is higher with ``familywise``. The verdict is about them: PASS if the
+          lower one is above minus the ``margin`` or, for a measure of which less is
+          better, if the upper one is below it.
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.

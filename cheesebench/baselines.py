@@ -94,8 +94,9 @@ def compare_files(
 
     The compared trials of a run are replayed, and ``tell`` is called with a message
     about this, ``progress`` with a line after each subject. Raise ComparisonError for
-    runs that do not pair, and RunLogError for a log that was changed, or a trial that
-    differs from its record.
+    runs that do not pair. Raise RunLogError for a file that cannot be read, a log that
+    was changed, a language model that was never called, or a trial that differs from
+    its record.
     """
     one = read_counted(first)
     other = None if second is None else one if second == first else read_counted(second)

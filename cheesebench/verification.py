@@ -98,8 +98,8 @@ def replay(
 
     Return the number of trials, and sentences on what is to be known of the log.
     ``counted`` is called with the number of trials so far. ``known`` has the numbers of
-    trials of cells that need not be replayed, and gets those of the others. Raise
-    RunLogError for a plan or a trial that differs from its record.
+    trials of cells that need not be replayed, and the numbers of the others are added
+    to it. Raise RunLogError for a plan or a trial that differs from its record.
     """
     plugins, trials, gaps = installed_plugins(), 0, dict[str, None]()
     known = {} if known is None else known
@@ -201,9 +201,9 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
 
 
 def _told(log: RunLog) -> str:
-    """Return sentences that name the language models whose servers were asked for
-    another model than the one that the name stands for here, and those whose recorded
-    costs differ from what their tokens cost here.
+    """Return sentences on language models whose names stand for other models here, and
+    on language models whose recorded costs differ from what their tokens cost here.
+    Costs in a log of another version of CheeseBench are not compared.
     """
     calls, none = log.calls.by_cell(), records.CellCalls()
     spent: dict[tuple[str, str], records.CallTotals] = {}

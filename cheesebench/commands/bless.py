@@ -27,6 +27,7 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
 from cheesebench.files import write_whole
 from cheesebench.records import CellKey, CellPlan
+from cheesebench.statistics import wording
 from cheesebench.statistics.comparison import CountedRun
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.verification import verify
@@ -110,9 +111,9 @@ def _complete(log: RunLog, counted: CountedRun) -> str:
         lives = cell.subjects.values()
         if lives and not any(one.scored or one.missing for one in lives):
             return f"In a run of --design {cell.design}, no trial of {cell.protocol} counts. Bless a run of --design cohort."
-    if any(cell.untested for cell in counted.cells):
+    if any(cell.untested.startswith(wording.NEVER_ACTED) for cell in counted.cells):
         return f"No reply named an action. Mend the model or its server, then --resume {name} asks anew."
-    return f"--resume {name} would not run the missing trials again, because stops made it repeat too many. Bless a new run."
+    return f"--resume {name} would not run the missing trials again. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:

@@ -199,7 +199,8 @@ def _row(
 
 def _letters(call: RebuiltCall) -> str:
     """Return the letters of the actions that were read from a reply, as in ``FFL``, or
-    ``no action``.
+    ``no action`` if the agent looked for actions and found none. For a reply without
+    actions that is none of the model's mistakes, such as a note, return "".
     """
     if call.unparsed:
         return "no action"

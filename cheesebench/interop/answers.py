@@ -18,7 +18,8 @@ class TaskVerdict:
       None for a control of a run, which makes no claim.
     * ``rate``: the mean over ``subjects`` of their means. ``against`` (column
       ``reference``): the number that it is compared with: the other model's mean, the
-      given value, or the animals' value.
+      given value, or the animals' value. It is None for a cell without a reference,
+      even if the verdict is about chance.
     * ``interval``: the 95 % interval, of the difference if ``of_difference`` (there are
       two models), otherwise of the mean.
     * ``p_value``: the p value of this task alone, the largest that missing scores or

@@ -142,6 +142,13 @@ def assumed(cells: Sequence[CellForecast]) -> str:
             f" Where the verdict is about a measure, subjects differ as the animals do, and '{players[0][-1]}' is that "
             "share of the measure's range (the animals' mean, if the verdict asks for a value like it)."
         )
+    return f"{spread}{_clustered(cells)}"
+
+
+def _clustered(cells: Sequence[CellForecast]) -> str:
+    """Return a sentence on how subjects differ in pass rates, or "" if none is
+    judged.
+    """
     known = sorted(
         {
             cell.icc
@@ -150,10 +157,13 @@ def assumed(cells: Sequence[CellForecast]) -> str:
         }
     )
     if not known:
-        return spread
+        return ""
     if known == [0.0]:
-        return f"{spread} The agent remembers nothing from trial to trial, so its subjects are assumed to be alike."
-    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g} (--icc sets another)."
+        forgets = all(cell.plan.memory == "none" for cell in cells)
+        why = "The agent remembers nothing from trial to trial, so its subjects are"
+        return f" {why if forgets else 'Subjects are'} assumed to be alike."
+    found = " to ".join(dict.fromkeys(f"{one:g}" for one in (known[0], known[-1])))
+    return f" Subjects are assumed to differ with an intraclass correlation of {found} (--icc sets another)."
 
 
 def share(chance: float) -> str:

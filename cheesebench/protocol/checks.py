@@ -1103,8 +1103,8 @@ class _Checks:
         return any(check.hidden in read for check in self.spec.document.checks)
 
     def nothing_done(self) -> None:
-        """Warn (338) of a verdict that asks for less of what only actions count: who
-        does nothing passes.
+        """Warn (338) of a verdict that asks for a low value of a measure that only
+        actions raise, because a subject that does nothing passes.
         """
         about = self.spec.judged
         if about is None or about.better != "lower" or about.bar < 0:

@@ -1065,7 +1065,7 @@ class Abolished(DocumentModel):
         description="The lesion: a word such as `blind`, words joined by `+`, or a mapping with `hide` or `amnesia`."
     )
     at_most: Probability = Field(
-        description="The highest pass rate that may remain under the lesion. Without `success`, a trial passes whose measure is"
+        description="The highest pass rate that may remain under the lesion. Without `success`, a trial passes if its measure is"
         " what the verdict asks for."
     )
 
@@ -1082,7 +1082,8 @@ class Construct(DocumentModel):
         "`strategy`."
     )
     abolished_by: list[Abolished] = Field(
-        min_length=1, description="Lesions that must abolish success."
+        min_length=1,
+        description="Lesions that must abolish success, or the PASS if a measure is judged.",
     )
     spared_by: Annotated[
         list[str | LesionKeys],

@@ -541,7 +541,14 @@ class _Resolver:
         below, above = value - margin <= low, value + margin >= high
         if {"higher": below, "lower": above, "alike": below and above}[better]:
             worst = high if better == "lower" else low
-            sentence = f"The worst possible value, {worst:g}, is within the margin of {margin:g}, so no subject could FAIL."
+            found = (
+                f"All values of the range, {low:g} to {high:g}, are"
+                if better == "alike"
+                else f"The worst possible value, {worst:g}, is"
+            )
+            sentence = (
+                f"{found} within the margin of {margin:g}, so no subject could FAIL."
+            )
             self._error(sentence, "Give a smaller margin.", "margin")
 
     def _rows(self) -> list[_Counted]:

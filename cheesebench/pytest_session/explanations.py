@@ -153,7 +153,8 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
         rows.append(
             (
                 "difference",
-                f"{gap(plan, result.difference)}{unit}, one-sided 5 % bounds {gap(plan, low)} and {gap(plan, high)}",
+                f"{gap(plan, result.difference)}{unit}, one-sided {percent(1 / plan.goal)} bounds {gap(plan, low)} and "
+                f"{gap(plan, high)}",
             )
         )
     return rows

@@ -208,7 +208,9 @@ class Game:
     """Planned number of subjects."""
     sequential: bool = False
     outlook: Outlook | None = None
-    """Forecast for more subjects; None if the cell is decided or stale."""
+    """Forecast for more subjects; None if the cell is decided or stale, or the subjects
+    seen so far allow none.
+    """
     beyond: int = 0
     """Number of further subjects that have begun, but do not count."""
 
@@ -274,21 +276,24 @@ class CellResult(tables.Brief):
     ``judged``.
     """
     difference_low: float | None = None
-    """One-sided 5 % lower bound of the difference, at any number of subjects."""
+    """One-sided 5 % lower bound of the difference, at any number of subjects. With
+    ``--familywise``, the 5 % are divided by the number of protocols.
+    """
     difference_high: float | None = None
-    """One-sided 5 % upper bound of the difference."""
+    """One-sided upper bound of the difference, at the same level."""
     superior: bool = False
-    """Whether the verdict is PASS, and even the lower bound is above a reference that
-    has an interval of its own.
+    """Whether the verdict is PASS, and even the worse bound is better than a reference
+    that has an interval of its own. Never true for ``better: alike``.
     """
     open_zones: tuple[tuple[float, float], ...] = ()
     """Ranges of the rate (or mean) in which no number of subjects decides, because the
-    animals are only a sample; empty if the reference is a constant.
+    animals are only a sample; empty if the reference is a constant, or the cell makes
+    no claim.
     """
     subjects_needed: int | None = None
-    """Number of subjects that would decide an INCONCLUSIVE cell in 4 of 5 cases; None
-    if the cell is decided or stale, has a single subject, or would need more than
-    1,000.
+    """Number of subjects that would decide an INCONCLUSIVE cell in 4 of 5 cases. It is
+    None for other verdicts, for a stale cell, for a single distinct subject, and if no
+    number up to the forecast's limit would.
     """
     game: Game | None = None
     """State of the betting games; None if the cell makes no claim."""
@@ -387,7 +392,9 @@ class ModelSummary(tables.Brief):
     view: str
     variant: str = ""
     overall: Average | None
-    """Mean pass rate over the protocols; None if no cell has a rate."""
+    """Mean pass rate over the finished protocols, except protocols judged by a measure;
+    None if there is no such rate.
+    """
     ability: MeanAbility | None = None
     """Mean ability over the protocols with an ability scale; None if none has one."""
     animals: MeanAbility | None = None
@@ -395,7 +402,7 @@ class ModelSummary(tables.Brief):
     model has a rate there.
     """
     profile: Mapping[str, Average]
-    """Mean pass rate by cognitive dimension, in the order of the plans."""
+    """The same mean for each cognitive dimension, in the order of the plans."""
     gate: Verdict
     """Verdict over all cells: PASS if all of them pass (an intersection-union test,
     which needs no correction), FAIL if any fails.
@@ -458,7 +465,7 @@ class PairedComparison(tables.Brief):
     """Two-sided p value; None without a pair."""
     p_worst: float | None = None
     """The largest p value that missing trials could have given; 1 if even the sign of
-    the difference depends on them.
+    the difference depends on them, None without a pair.
     """
 
 
@@ -587,7 +594,9 @@ class RunSummary(tables.Tabular):
     cells: tuple[CellResult, ...]
     models: tuple[ModelSummary, ...] = ()
     best_of_views: tuple[BestOfViews, ...] = ()
-    """One entry for each model that ran in more than one view."""
+    """One entry for each model (and variant) that has rates in several views of a
+    protocol.
+    """
     controls: tuple[ControlResult, ...] = ()
     """Every control cell with its plain cell. Controls are in ``cells`` but not in
     ``models``.

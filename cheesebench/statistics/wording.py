@@ -430,8 +430,9 @@ def _caveats(cell: CellResult) -> list[str]:
         )
     if flags.this_subject_only:
         one = _one(cell)
+        only = f"distinct {one}" if flags.duplicate_subjects else one
         found.append(
-            f"There is only one {one}, so this is about that {one}, not the model."
+            f"There is only one {only}, so this is about that {one}, not the model."
         )
     if flags.duplicate_subjects:
         found.append(

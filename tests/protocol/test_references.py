@@ -204,6 +204,10 @@ MISTAKES = {
         reference("measure: latency, value: 0.5, better: lower, «margin: 10, range: [0, 1]"),
         "The worst possible value, 1, is within the margin of 10, so no subject could FAIL",
     ),
+    "a margin beyond both ends": (
+        reference("measure: latency, value: 5, better: alike, «margin: 5, range: [0, 9]"),
+        "All values of the range, 0 to 9, are within the margin of 5, so no subject could FAIL",
+    ),
     "better success": (
         "success: last == found\nreference: [{measure: success, value: 0.5, «better: higher, status: x}]",
         "'better' is only for measures: 'success' is a rate from 0 to 1, and more of it is always better",
