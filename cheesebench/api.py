@@ -351,7 +351,8 @@ class Run:
 
         In a notebook, ``run`` alone shows a short table, the matrix.
 
-        Rates, bounds and margins are proportions from 0 to 1; for a verdict on a
+        ``rate``, ``low``, ``high`` and ``chance`` are proportions from 0 to 1. So are
+        the reference, the difference, its bounds and the margin, but for a verdict on a
         measure they are in its unit. Values that are unknown or do not apply are NA.
 
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
@@ -362,13 +363,16 @@ class Run:
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
           passed trials, averaged over subjects.
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with
-          its 95 % interval. ``chance``: the rate of random moves. ``margin``: how far
-          below the animals a model may be.
-        * ``difference``: the rate minus the animals' rate. ``bound_low`` and
+          its 95 % interval. ``chance``: the rate of random moves or, in dialogues, of
+          guesses. ``margin``: how much worse than the animals a model may be or, if
+          the verdict is about chance, how much better than chance it must be.
+        * ``difference``: the rate (or mean) minus the reference, or minus ``chance`` if
+          the verdict is about chance. ``bound_low`` and
           ``bound_high`` are its one-sided 95 % bounds, so together a 90 % interval; the
           level is higher with ``familywise``. The verdict is about them: PASS if the
-          lower one is above minus the ``margin`` or, for a measure of which less is
-          better, if the upper one is below it.
+          lower one is above minus the ``margin`` (above 0, if they are about chance).
+          For a measure of which less is better, the upper one must be below the margin;
+          for a measure with ``better: alike``, both must be within it.
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.
@@ -394,8 +398,9 @@ class Run:
           ``trial`` (from 1), ``block``, ``session`` (from 1).
         * ``outcome``: how the trial ended, in a word of its protocol (``error`` is a
           wrong choice; a breakdown is in ``missing``). ``judged``: whether it enters
-          the verdict. ``success``: NA if the trial does not enter the verdict. For
-          learning curves, ``recorded_success`` has the success of all trials.
+          the verdict. ``success``: NA if the trial does not enter the verdict, or the
+          protocol declares no success. For learning curves, ``recorded_success`` has
+          the success of all trials.
         * ``missing``: empty for a trial that was run, otherwise why its result is
           missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
           ``run anew`` (stops made the cell repeat too many trials). All columns below

@@ -480,7 +480,8 @@ OPTIONS = (
     Option(
         name="compare-fail",
         help="Exit with 1 if the run is worse than the baseline, overall or on a protocol (worse), or if the comparison "
-        "on a protocol is undecided (undecided); worse,undecided stands for both.",
+        "on a protocol is undecided, or the baseline lacks a protocol, view or model (undecided); worse,undecided stands for "
+        "both.",
         metavar="ANSWER",
         choices=("never", "worse", "undecided", "worse,undecided"),
         default_text="never",

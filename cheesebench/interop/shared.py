@@ -204,6 +204,7 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):
         low, high = result.interval or (0.0, 1.0)
+        about = "" if plan.measured is None else f" (about {plan.measured.name})"
         name = _name(f"cheesebench_{plan.view}{plan.series}")
         path = directory / _name(plan.model) / ".eval_results" / f"{name}.yaml"
         files.setdefault(path, []).append(
@@ -211,7 +212,8 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
                 "dataset": {"id": dataset, "task_id": plan.label},
                 "value": round(result.rate or 0.0, 4),
                 "date": log.manifest["created"][:10],
-                "notes": f"{result.verdict.value}, 95 % {rounded(low, 3)} to {rounded(high, 3)}, {result.n_text}, {plan.view}",
+                "notes": f"{result.verdict.value}{about}, 95 % {rounded(low, 3)} to {rounded(high, 3)}, {result.n_text}, "
+                f"{plan.view}",
             }
         )
     for path, entries in files.items():

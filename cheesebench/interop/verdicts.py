@@ -796,7 +796,7 @@ def _judged(
 def _caveat(answer: str, count: int, is_inside: bool) -> str:
     """Return a caveat about a verdict, or "" if none is needed."""
     if count < LEAST_SUBJECTS:
-        return " One subject says nothing about the model: give each item a subject of its own, if items are independent."
+        return " One subject says nothing about the model: give more subjects (if items are independent, each is one)."
     if answer != "INCONCLUSIVE" and is_inside:
         return " The interval is two-sided and the verdict one-sided, so the interval may contain the value."
     return ""

@@ -245,8 +245,8 @@ class DeclaredAnimal:
         """Whether animals fail too often or pass too rarely, by more than three
         standard errors of the simulation.
 
-        If so, the reference and the pass rate measure different things, or the animals
-        differ too much for the margin.
+        If so, the animals differ too much for the margin, or the reference and the pass
+        rate (if the verdict is about it) measure different things.
         """
         rare = max(self.fails.values()) > MAY_FAIL + 3 * _error(MAY_FAIL)
         return rare or self.passes < MUST_PASS - 3 * _error(MUST_PASS)

@@ -149,17 +149,12 @@ def _clustered(cells: Sequence[CellForecast]) -> str:
     """Return a sentence on how subjects differ in pass rates, or "" if none is
     judged.
     """
-    known = sorted(
-        {
-            cell.icc
-            for cell in cells
-            if cell.plan.measured is None and cell.icc is not None
-        }
-    )
+    own = [c for c in cells if c.plan.measured is None and c.icc is not None]
+    known = sorted({cell.icc for cell in own})
     if not known:
         return ""
     if known == [0.0]:
-        forgets = all(cell.plan.memory == "none" for cell in cells)
+        forgets = all(cell.plan.memory == "none" for cell in own)
         why = "The agent remembers nothing from trial to trial, so its subjects are"
         return f" {why if forgets else 'Subjects are'} assumed to be alike."
     found = " to ".join(dict.fromkeys(f"{one:g}" for one in (known[0], known[-1])))

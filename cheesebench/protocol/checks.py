@@ -1115,7 +1115,7 @@ class _Checks:
                     338,
                     self.root.find(("reference",)).position,
                     f"A subject that does nothing has the best value of '{about.measure}', 0, and passes.",
-                    "Let the verdict be about trials of which some ask for a response, and others for none (`success`).",
+                    "Let the verdict be about `success` in trials of two kinds, which ask for a response and for none.",
                 )
 
     def _is_only_done(self, counter: str) -> bool:

@@ -175,7 +175,8 @@ class Comparing:
 
     def compare(self, log: RunLog) -> RunComparison:
         """Return the comparison. If the baseline is a run, the trials that it supplies
-        are replayed. Raise RunLogError if one of them differs from its record.
+        are replayed. Raise RunLogError if one of them differs from its record, and
+        ComparisonError if the runs do not pair.
         """
         found = compare_runs(count_run(log, THIS_RUN), self._baseline)
         replay_counted(self.path, found.keys(1))

@@ -17,7 +17,7 @@ from tests.stored import check_stored
 def cell(protocol: str, **changes: Any) -> Any:
     plan = CellPlan(
         model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
-        design="cohort", subjects=10, trials=20, memory="life", agent=changes.pop("agent", "llm"),
+        design="cohort", subjects=10, trials=20, memory=changes.pop("memory", "life"), agent=changes.pop("agent", "llm"),
         settings={"max_tokens": changes.pop("max_tokens", 500)}, reference=changes.pop("reference", None),
     )  # fmt: skip
     named = {
@@ -84,13 +84,16 @@ def test_what_is_assumed_of_subjects() -> None:
     of_measure = told.assumed([cell("a", icc=0.5, reference=measure)])
     assert of_measure.startswith(" Where the verdict is about a measure")
     assert "correlation" not in of_measure
-    alike = told.assumed([cell("a", icc=0.0), cell("b", icc=None)])
+    asked = told.assumed([cell("a", icc=0.0)])
+    assert asked == " Subjects are assumed to be alike."
+    forgetful = cell("a", icc=0.0, memory="none")
+    alike = told.assumed([forgetful, cell("b", icc=None)])
     assert alike.startswith(" The agent remembers nothing from trial to trial")
     several = told.assumed([cell("a", icc=0.3), cell("b", icc=0.0)])
     assert several.startswith(
-        " Subjects are assumed to differ with an intraclass correlation of 0.3 ("
+        " Subjects are assumed to differ with an intraclass correlation of 0 to 0.3 ("
     )
-    both = told.assumed([cell("a", icc=0.0), cell("b", icc=0.5, reference=measure)])
+    both = told.assumed([forgetful, cell("b", icc=0.5, reference=measure)])
     assert both == of_measure + alike
     assert told.assumed([]) == ""
 
