@@ -365,7 +365,7 @@ class Run:
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with
           its 95 % interval. ``chance``: the rate of random moves or, in dialogues, of
           guesses. ``margin``: how much worse than the animals a model may be or, if
-          the verdict is about chance, how much better than chance it must be.
+          the verdict is about chance, the lead over chance below which it FAILs.
         * ``difference``: the rate (or mean) minus the reference, or minus ``chance`` if
           the verdict is about chance. ``bound_low`` and
           ``bound_high`` are its one-sided 95 % bounds, so together a 90 % interval; the

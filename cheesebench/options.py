@@ -232,7 +232,8 @@ OPTIONS = (
     ),
     Option(
         name="seed",
-        help="Seed of the run; the same seed gives the same records. A model may know a seed that you type.",
+        help="Seed of the run; the same seed gives the same worlds and, with built-in agents, the same records. A model may know "
+        "a seed that you type.",
         type=int,
         default_text="drawn, and printed",
         minimum=0,
@@ -263,7 +264,7 @@ OPTIONS = (
     ),
     Option(
         name="actions",
-        help="Number of actions that a language model may give in one reply.",
+        help="Maximum number of actions that a language model may give in one reply.",
         type=int,
         default_text="the agent's own",
         recorded=True,
@@ -393,7 +394,7 @@ OPTIONS = (
     ),
     Option(
         name="timeout",
-        help="Time limit of one call, in seconds.",
+        help="Time limit of one attempt of a call, in seconds; a server that reports progress may take longer.",
         metavar="SECONDS",
         type=float,
         default=300,
@@ -409,7 +410,7 @@ OPTIONS = (
     ),
     Option(
         name="retries",
-        help="Number of retries of a call after a fault.",
+        help="Maximum number of retries of a call after a fault; retries because of the server's load are not counted.",
         type=int,
         default=6,
         minimum=0,

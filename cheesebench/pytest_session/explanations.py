@@ -20,7 +20,7 @@ def explain(
     run: PytestRun, specification: BaseSpecification, result: CellResult
 ) -> str:
     """Return a line that says by how much the cell fails. With ``-v`` or ``--film``,
-    return all numbers and a failed trial instead.
+    return all numbers instead and, if the verdict is about a pass rate, a failed trial.
     """
     assert run.log is not None
     if run.config.option.verbose <= 0 and not run.settings.film:
