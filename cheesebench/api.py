@@ -841,20 +841,19 @@ def plugins_with(plugins: Any, run: object = None) -> PluginManager:
 
 def _register(manager: PluginManager, name: str, plugin: Any) -> None:
     """Register a plugin, an agent or a backend. Raise OptionError for an object without
-    a hook, and for an agent whose name is taken.
+    a hook, and for an agent, a backend or a view whose name is taken.
     """
     if isinstance(plugin, AgentSpec):
         plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
     elif isinstance(plugin, BackendSpec):
         plugin = SimpleNamespace(cheesebench_backends=lambda backend=plugin: [backend])
-    known = manager.agents
+    known = _clashes(manager)
     manager.register(plugin, None if hasattr(plugin, "__name__") else name)
-    for agent, spec in manager.agents.items():
-        if agent in known and known[agent] != spec:
-            raise OptionError(
-                f"{name}: there is another agent '{agent}', and reports could not tell them apart. Give yours a name "
-                "of its own."
-            )
+    for kind, taken in _clashes(manager) - known:
+        raise OptionError(
+            f"{name}: there is another {kind} '{taken}', and reports could not tell them apart. Give yours a name of "
+            "its own."
+        )
     if not manager.get_hookcallers(plugin):
         remedy = "Give an AgentSpec, a BackendSpec, or an object with a function such as cheesebench_agents."
         if isinstance(plugin, type):
@@ -864,6 +863,24 @@ def _register(manager: PluginManager, name: str, plugin: Any) -> None:
         raise OptionError(
             f"{name}={shown(plugin)} has no hook, so it supplies nothing. {remedy}"
         )
+
+
+def _clashes(manager: PluginManager) -> set[tuple[str, str]]:
+    """Return the kinds and names that different agents, backends or views share."""
+    hook = manager.hook
+    supplied = {
+        "agent": hook.cheesebench_agents,
+        "agent for models": hook.cheesebench_model_agents,
+        "backend": hook.cheesebench_backends,
+        "view": hook.cheesebench_views,
+    }
+    found: dict[tuple[str, str], Any] = {}
+    return {
+        (kind, one.name)
+        for kind, hooked in supplied.items()
+        for one in manager.supplied(hooked)
+        if found.setdefault((kind, one.name), one) != one
+    }
 
 
 class _StoppedError(Exception):

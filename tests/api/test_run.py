@@ -735,6 +735,9 @@ def test_an_agent_with_the_name_of_another_is_refused(tmp_path: Path) -> None:
     for plugins in ([mine], twice):
         with pytest.raises(OptionError, match="there is another agent"):
             cheesebench.run("random", plugins=plugins, results=tmp_path)
+    backends = [cheesebench.BackendSpec.of("openai", lambda messages: "ACTIONS: STAY")]
+    with pytest.raises(OptionError, match="there is another backend 'openai'"):
+        cheesebench.run("openai/x", plugins=backends, results=tmp_path)
 
 
 def test_progress_wipes_what_a_longer_line_left(
