@@ -60,6 +60,9 @@ class CellSchedule:
     needed: int = 0
     #: Whether the cell is decided, so that no further subject will be started.
     decided: bool = False
+    #: A complete subject that is run once more before any other, to see that its trials
+    #: come out as recorded, or None.
+    witness: int | None = None
     #: Number of finished trials of all subjects.
     done: int = 0
     #: Number of finished trials of complete subjects.
@@ -107,8 +110,20 @@ class CellSchedule:
         sets = sets_until(self.subjects) if self.sequential else ()
         return next((one for one in sets if one > self.asked), None)
 
+    def call_witness(self) -> None:
+        """Run one of the complete subjects before any other, if there is one and any
+        other is due.
+        """
+        asked = range(self.asked if self.due() else 0)
+        complete = SubjectState.COMPLETE
+        self.witness = next((s for s in asked if self._states.get(s) is complete), None)
+
     def due(self) -> Sequence[int]:
-        """Return the first ``asked`` subjects without the subjects that have ended."""
+        """Return the subjects to run: the witness or, without one, the first ``asked``
+        subjects without the subjects that have ended.
+        """
+        if self.witness is not None:
+            return array("q", [self.witness])
         return array("q", (s for s in range(self.asked) if self._is_due(s)))
 
     def _is_due(self, subject: int) -> bool:
@@ -171,7 +186,12 @@ class CellSchedule:
         """
         if self._states.get(subject) not in _OPEN:
             return False
-        self._states[subject] = SubjectState.ENDED
+        witnessed = subject == self.witness
+        self._states[subject] = (
+            SubjectState.COMPLETE if witnessed else SubjectState.ENDED
+        )
+        if witnessed:
+            self.witness = None
         if self.is_ahead(subject):
             return False
         self._awaited -= 1
@@ -181,6 +201,8 @@ class CellSchedule:
         self._states[subject] = SubjectState.STOPPED
 
     def set_trials(self, subject: int, trials: int) -> None:
+        if subject == self.witness:  # All of its trials are counted.
+            return
         self.done += trials - self._trials.get(subject, 0)
         self._trials[subject] = trials
 

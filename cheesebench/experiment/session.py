@@ -110,7 +110,9 @@ class RunSession:
     begins.
 
     Trials that are already in the log are kept. Complete lives are skipped. Other lives
-    are replayed from their first trial and compared with the record. A finished trial
+    are replayed from their first trial and compared with the record. Before the rest of
+    an agent's cell, one complete life is replayed, too: the agent may have changed. A
+    finished trial
     is written within a fiftieth of a second, in one transaction with others. Observers
     (``cheesebench_trial_finished``) are called in the background thread, one at a time.
     """
@@ -342,6 +344,8 @@ class RunSession:
         due = schedule.due()
         log.note_killed(plan, due)
         log.note("started", f"{len(due)} of {schedule.asked} subjects to run", plan)
+        if not plan.agent:  # The replies of a language model are in the log.
+            schedule.call_witness()
         cell.yokes = yokes_of(plan, log.directory.parent)
         cell.place = self._places.of(plan, cell.specification)
 
@@ -488,8 +492,15 @@ class RunSession:
 
     def _on_report(self, job: Job, report: Report) -> None:
         cell = self._cells[job.plan.key]
+        witnessed = job.subject == cell.schedule.witness
         ends_set = report.ended and cell.schedule.end(job.subject)
-        self._recorder.add(job, report)
+        if witnessed and report.missing:  # All of its trials stay in the log.
+            self._recorder.flush()
+            self._recorder.drop(job)
+            if report.missing != "budget":
+                self._fail(cell, _not_replayed(job, report))
+        else:
+            self._recorder.add(job, report)
         if report.ended:
             cell.jobs.pop(job.subject, None)
         if ends_set:
@@ -560,6 +571,17 @@ class RunSession:
         cell.schedule.decided = True
         cell.over.set()
         self._admit()
+
+
+def _not_replayed(job: Job, report: Report) -> RunLogError:
+    """Return the error for a complete subject whose replay ended early."""
+    plan = job.plan
+    where = f"subject {job.subject} ({plan.model} on {plan.protocol}, {plan.view})"
+    return RunLogError(
+        f"The run cannot be continued: {where} has all of its trials, but when replayed, it {report.cause.rstrip('.')}. "
+        "The agent or the program has changed. Start a new run, or change the agent so that it acts in the recorded "
+        "trials as it did."
+    )
 
 
 class _Reports:

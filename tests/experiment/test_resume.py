@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -152,6 +153,49 @@ def test_a_life_that_comes_out_differently_is_an_error(
             session.wait(plan, PATIENCE)
         assert "came out differently" in log.journal(plan, "error")[0].text
         assert list(log.dump()) == recorded
+
+
+@pytest.mark.parametrize(
+    ("now", "seen"),
+    [
+        ("walker", ""),
+        ("moody", "trial 1 of subject 0 .* came out differently when replayed"),
+        ("raiser", "subject 0 .* when replayed, it stopped in trial 3: ValueError"),
+    ],
+)
+def test_a_whole_life_is_lived_again_before_the_rest(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path, now: str, seen: str
+) -> None:
+    """The agent's name is the same, but another agent has taken its place."""
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "whole", cells.items(), options={"seed": 1}) as log:
+        expected = stranger.run(log, cells, processes=0)
+        lives = [
+            [(one, log.events(one)) for one in log.trials(plan, subject)]
+            for subject in (0, 1)
+        ]
+    other = replace(plugins.agent(now), name="walker")
+    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [other]), "other")
+    with RunLog.create(tmp_path, "cut", cells.items(), options={"seed": 1}) as log:
+        for subject, life in enumerate(lives):
+            for record, events in life:
+                log.write_trial(record, events)
+            log.write_life(plan, subject, len(life))
+        before = list(log.dump())
+        with RunSession(log, plugins, cells, seed=1, processes=0) as session:
+            session.start()
+            if seen:
+                with pytest.raises(RunLogError, match=f"cannot be continued: {seen}"):
+                    session.wait(plan, PATIENCE)
+            else:
+                session.finish()
+                done = session.progress(plan)
+                assert done.done == done.planned == len(log.trials(plan))
+        assert list(log.dump()) == (before if seen else expected)
+        assert log.verify()
+        assert not log.remarks(plan)
+        assert log.journal(plan, "started")[0].text == "1 of 3 subjects to run"
 
 
 def test_closing_stops_at_once_and_waits_for_nobody(
