@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench import arguments, tables
+from cheesebench.budgets import larger_budgets
 from cheesebench.chat import BackendSpec
 from cheesebench.errors import (
     OptionError,
@@ -179,7 +180,9 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
 #: A run shows this many controls in its last line.
 MOST_CONTROLS = 3
 #: The limit of a run that was reached, in a cause of missing trials.
-_LIMIT = re.compile(r"--(max-\w+) \S+ is reached")
+_LIMIT = re.compile(r"--(max-\w+) (\S+) is reached")
+#: The budgets that include what was spent before ``resume``.
+_COUNTED = ("max_cost", "max_tokens")
 #: Height of the player in a notebook, in pixels, until the player reports its own.
 HEIGHT = 900
 #: Gives a player's frame the height that the page in it reports, because a notebook
@@ -591,23 +594,37 @@ class Run:
 
     def _cut_off(self) -> list[str]:
         """Return how many cells the budget left unfinished, the limit that was reached,
-        and the next step.
+        what the rest needs, and the next step.
         """
         cells = self.summary.cells
         cut = [one for one in cells if _is_cut_off(one)]
         if not cut:
             return []
+        are = "is" if len(cut) == 1 else "are"
+        why, more = self._larger_budgets(cut)
+        return [
+            f"{len(cut)} of {plural(len(cells), 'cell')} {are} unfinished: {why}: "
+            f"cheesebench.run(..., resume='{self.id}'{more})."
+        ]
+
+    def _larger_budgets(self, cut: Sequence[CellResult]) -> tuple[str, str]:
+        """Return why the budget cut cells off, with what they need, and the arguments
+        that give them that.
+        """
         found = {
-            limit[0]: limit[1].replace("-", "_")
+            limit[0]: (limit[1].replace("-", "_"), limit[2])
             for one in cut
             for limit in _LIMIT.finditer("; ".join(one.causes))
         }
+        budgets = dict(found.values())
+        counted = {name: float(of) for name, of in budgets.items() if name in _COUNTED}
+        with self._log() as log:
+            asking = [one for one in cut if one.plan.agent]
+            larger, needed = larger_budgets(log, counted, asking)
         why = arguments.in_python("; ".join(found)) or "the budget was spent"
-        more = "".join(f", {name}=N" for name in dict.fromkeys(found.values()))
-        return [
-            f"{len(cut)} of {plural(len(cells), 'cell')} {'is' if len(cut) == 1 else 'are'} unfinished: {why}. "
-            f"To continue, with a larger budget: cheesebench.run(..., resume='{self.id}'{more})."
-        ]
+        how = "To continue, with a larger budget" if larger else "To continue"
+        more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
+        return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 
     def _next_step(self) -> str:
         return f"run.journal() has the details; cheesebench.run(..., resume='{self.id}') continues the run."

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from cheesebench.amounts import rounded
 from cheesebench.errors import CheeseBenchError, OptionError
-from cheesebench.experiment import language_models, unfinished
+from cheesebench.experiment import language_models, provenance, unfinished
 from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.earlier import Earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import check_fits, claim
-from cheesebench.experiment.provenance import describe_protocols, new_run_id
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
@@ -170,7 +169,7 @@ class ModelRun:
             return log
         self.log = log = RunLog.create(
             self.settings.results,
-            self.settings.run_id or new_run_id(),
+            self.settings.run_id or provenance.new_run_id(),
             cells,
             options=self.settings.recorded,
             # A replay makes no calls, so its manifest must not vouch for the replies.
@@ -186,7 +185,7 @@ class ModelRun:
             return
         whole = [plan for plan, _ in self._with_goals(self.whole)]
         shard = describe_shard(self.settings.shard, whole)
-        protocols = describe_protocols(text for _, text in self.whole)
+        protocols = provenance.describe_protocols(text for _, text in self.whole)
         log.add_to_manifest({"protocols": protocols, **shard})
 
     def _begin_anew(self, cells: Sequence[Cell]) -> None:

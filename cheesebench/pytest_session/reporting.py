@@ -5,6 +5,7 @@ status.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.budgets import larger_budgets
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LATEST
@@ -252,7 +254,12 @@ class Reporting:
             for cell in summary.cells
             if cell.plan in unfinished and cell.plan.agent
         ]
-        return resuming.larger_budgets(self._run, waiting)
+        assert self._run.log is not None
+        own = self._run.settings.calls.limits
+        limits = {"max_cost": own.cost, "max_tokens": own.tokens}
+        given = {key: limit for key, limit in limits.items() if limit is not None}
+        found, why = larger_budgets(self._run.log, given, waiting)
+        return found, why and f"{textwrap.fill(why, 80, break_on_hyphens=False)}\n"
 
     def _say_where(self, log: RunLog) -> None:
         shown = _short(log.directory, self._run.config)

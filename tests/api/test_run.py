@@ -770,8 +770,8 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
     )
     assert any("--max-minutes 1e-09 is reached" in cause for cause in cell.causes)
     said = (
-        "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue, with a larger budget: "
-        "cheesebench.run(..., resume='cut', max_minutes=N)"
+        "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue: "
+        "cheesebench.run(..., resume='cut', max_minutes=1e-09)"
     )
     assert repr(cut).endswith(f"; {said}>")
     assert f"\n{said}.\n" in cut._repr_markdown_()
@@ -792,8 +792,15 @@ def test_a_spent_budget_of_tokens_says_how_to_go_on(tmp_path: Path) -> None:
             run_id="cut",
             **FEW,
         )
-    end = "max_tokens=3000 is reached. To continue, with a larger budget: cheesebench.run(..., resume='cut', max_tokens=N)>"
-    assert repr(run).endswith(end)
+    end = (
+        r"max_tokens=3000 is reached. ([\d,]+) tokens spent so far, at (?:most|least) about ([\d,]+) tokens more needed.*"
+        r" To continue, with a larger budget: cheesebench.run\(..., resume='cut', max_tokens=(\d+)\)>"
+    )
+    said = re.search(end, repr(run))
+    assert said, repr(run)
+    spent, needed, budget = (int(one.replace(",", "")) for one in said.groups())
+    assert spent + needed > 3000
+    assert spent < budget <= 1.1 * (spent + needed)
 
 
 def test_without_pandas_the_remedy_is_one_line(

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import cheesebench
+from cheesebench import budgets
+from cheesebench.budgets import larger_budgets
 from cheesebench.experiment.log import RunLog
 from cheesebench.pytest_session import resuming
-from cheesebench.pytest_session.resuming import larger_budgets
 from cheesebench.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult, Verdict
 from tests.cli.conftest import MAZE
@@ -39,12 +40,6 @@ def cell(plan: CellPlan, **changes: Any) -> CellResult:
     return CellResult(plan=plan, verdict=Verdict.ERROR, reason="", n_text="", **changes)
 
 
-def run(log: RunLog, cost: float | None = None, tokens: int | None = None) -> Any:
-    limits = SimpleNamespace(cost=cost, tokens=tokens)
-    settings = SimpleNamespace(calls=SimpleNamespace(limits=limits))
-    return SimpleNamespace(log=log, settings=settings)
-
-
 def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
     [plan] = log.plans()
     with log:
@@ -52,7 +47,7 @@ def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
             "SELECT trial, sum(prompt_tokens) / 2.0, count(*) / 2.0, sum(completion_tokens) FROM calls GROUP BY trial",
             (),
         )
-        found = resuming._dearest_trial(log, plan)
+        found = budgets._dearest_trial(log, plan)
         calls = max(row[2] for row in rows)
         completion = max(row[3] / (2 * row[2]) for row in rows)
         assert calls == 3
@@ -63,38 +58,38 @@ def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
         assert (found.cost, found.calls) == (0.0, 0)
         # Before the window is full, prompts grow.
         wide = replace(plan, settings={**plan.settings, "history": "3-99"})
-        assert resuming._dearest_trial(log, wide).prompt > 5 * found.prompt
+        assert budgets._dearest_trial(log, wide).prompt > 5 * found.prompt
         open_end = replace(plan, settings={**plan.settings, "history": "all"})
-        assert resuming._dearest_trial(log, open_end) == found
+        assert budgets._dearest_trial(log, open_end) == found
 
 
 def test_the_rest_of_a_run_is_estimated_from_its_trials(log: RunLog) -> None:
     [plan] = log.plans()
     with log:
-        each = resuming._dearest_trial(log, plan)
+        each = budgets._dearest_trial(log, plan)
         more = replace(plan, subjects=5)
-        found, is_least = resuming._still_needed(log, [cell(more)])
+        found, is_least = budgets._still_needed(log, [cell(more)])
         assert is_least is False
         assert found == CallTotals(
             prompt=12 * each.prompt, completion=12 * each.completion
         )
         # Another cell, in which no call was made, costs the same for each trial.
         other = replace(plan, protocol="other", subjects=2)
-        found, is_least = resuming._still_needed(log, [cell(more), cell(other)])
+        found, is_least = budgets._still_needed(log, [cell(more), cell(other)])
         assert is_least is False
         assert found == CallTotals(
             prompt=20 * each.prompt, completion=20 * each.completion
         )
-        assert resuming._still_needed(log, [cell(other)]) == (None, True)
-        assert resuming._still_needed(log, []) == (CallTotals(), False)
+        assert budgets._still_needed(log, [cell(other)]) == (None, True)
+        assert budgets._still_needed(log, []) == (CallTotals(), False)
         few = replace(plan, subjects=1)
-        assert resuming._still_needed(log, [cell(few)])[0] == CallTotals()
+        assert budgets._still_needed(log, [cell(few)])[0] == CallTotals()
         outlook = SimpleNamespace(subjects=3)
         game: Any = SimpleNamespace(outlook=outlook)
-        assert resuming._subjects(cell(replace(more, sequential=True), game=game)) == 3
-        assert resuming._subjects(cell(more, game=game)) == 5
+        assert budgets._subjects(cell(replace(more, sequential=True), game=game)) == 3
+        assert budgets._subjects(cell(more, game=game)) == 5
         game.outlook = SimpleNamespace(subjects=9)
-        assert resuming._subjects(cell(replace(more, sequential=True), game=game)) == 5
+        assert budgets._subjects(cell(replace(more, sequential=True), game=game)) == 5
 
 
 def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
@@ -102,28 +97,27 @@ def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
     with log:
         totals = log.calls.totals()
         spent = totals.prompt + totals.completion
-        each = resuming._dearest_trial(log, plan)
+        each = budgets._dearest_trial(log, plan)
         needed = 12 * (each.prompt + each.completion)
         more = [cell(replace(plan, subjects=5))]
-        found, why = larger_budgets(run(log, tokens=15_000), more)
-        assert found == {"max_tokens": resuming._rounded_up(spent + needed)}
+        found, why = larger_budgets(log, {"max_tokens": 15_000}, more)
+        assert found == {"max_tokens": budgets._rounded_up(spent + needed)}
         assert " ".join(why.split()) == (
-            f"{spent:,} tokens spent so far, at most about {int(resuming._rounded_up(needed)):,} tokens more needed."
+            f"{spent:,} tokens spent so far, at most about {int(budgets._rounded_up(needed)):,} tokens more needed."
         )
-        assert why.endswith("\n")
-        assert larger_budgets(run(log, tokens=10**6), more) == ({}, "")
-        assert larger_budgets(run(log), more) == ({}, "")
+        assert larger_budgets(log, {"max_tokens": 10**6}, more) == ({}, "")
+        assert larger_budgets(log, {}, more) == ({}, "")
         unknown = [cell(replace(plan, protocol="other"))]
-        found, why = larger_budgets(run(log, cost=0.25, tokens=100), unknown)
+        found, why = larger_budgets(log, {"max_cost": 0.25, "max_tokens": 100}, unknown)
         assert found == {
             "max_cost": "0.50",
-            "max_tokens": resuming._rounded_up(2 * spent),
+            "max_tokens": budgets._rounded_up(2 * spent),
         }
         assert " ".join(why.split()) == (
             f"$0.00 spent so far; {spent:,} tokens spent so far. The cost of the rest cannot be estimated yet, so the budget "
             "is doubled; cheesebench plan says what a run takes."
         )
-        found, _ = larger_budgets(run(log, tokens=10**6), unknown)
+        found, _ = larger_budgets(log, {"max_tokens": 10**6}, unknown)
         assert found == {"max_tokens": "2000000"}
 
 
@@ -139,7 +133,7 @@ def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
     ],
 )
 def test_budgets_have_two_digits(value: float, rounded: str) -> None:
-    assert resuming._rounded_up(value) == rounded
+    assert budgets._rounded_up(value) == rounded
 
 
 def test_options_are_left_out_with_their_values() -> None:
