@@ -91,8 +91,22 @@ class ScoreVerdict(tables.Tabular):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The notes."""
-        return self.notes
+        """The notes, and how many comparisons only the imagined pair leaves open."""
+        hidden = sum(
+            one.answer == "undecided"
+            and one.seen_p < ALPHA
+            and one.seen_p != one.p_value
+            for one in self.tasks
+            if one.seen_p is not None
+        )
+        if not hidden:
+            return self.notes
+        return (
+            *self.notes,
+            f"{plural(hidden, 'undecided comparison')} with p_seen below {ALPHA:g}: graded scores get one more pair, an "
+            "imagined total loss for the model that is ahead. Where such a loss cannot happen, only_seen=True leaves it "
+            "out.",
+        )
 
     @property
     def worse(self) -> bool:

@@ -835,6 +835,12 @@ def test_the_pairs_alone_decide_if_asked() -> None:
     second = [0.5, 0.55, 0.6, 0.5, 0.4, 0.55, 0.5, 0.6]
     [whole] = cheesebench.verdict(first, second).rows()
     [seen] = cheesebench.verdict(first, second, only_seen=True).rows()
+    told = [
+        cheesebench.verdict(first, second, only_seen=one).told for one in (False, True)
+    ]
+    assert not told[1]
+    assert told[0][0].startswith("1 undecided comparison with p_seen below 0.05: ")
+    assert "only_seen=True leaves it out" in told[0][0]
     assert (whole["verdict"], seen["verdict"]) == ("undecided", "better")
     assert whole["p_seen"] == seen["p_seen"] == seen["p_holm"] == 2 * 0.5**8
     ends = [seen[f"difference_{end}"] for end in ("low", "high")]
