@@ -280,13 +280,16 @@ class _Resolver:
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
         """Return the training of the animals: as written or, if it is not written, as
-        medians over the animals whose trials are counted. Return None if it is unknown.
+        medians over the animals whose trials are counted. Return None if it is unknown,
+        as where the rows begin with the judged sessions.
         """
         if (written := self.written.dose) is not None:
             return Dose(written.before, written.judged, written.of)
         if self.written.measure != "success" or not rows:
             return None
         earlier = set(range(1, max(sessions))) - {*sessions}
+        if not earlier <= {row[1] for row in rows}:
+            return None
         judged, before = _trials(rows, {*sessions}), _trials(rows, earlier)
         if not judged:
             return None

@@ -683,3 +683,12 @@ def test_the_training_of_animals_is_a_median(
     found = loaded(tmp_path, FOUR + named, f"{HEADER}\n{rows}").reference
     assert found is not None
     assert found.dose == dose
+
+
+def test_the_training_of_animals_without_rows_is_unknown(tmp_path: Path) -> None:
+    named = NAMED.replace("status", "over: [3], status")
+    keys = FOUR.replace("sessions: 2", "sessions: 3") + named
+    for rows in ("a,3,5,3\n", "a,2,4,1\na,3,5,3\n"):
+        found = loaded(tmp_path, keys, f"{HEADER}\n{rows}b,3,5,1\n").reference
+        assert found is not None
+        assert found.dose is None
