@@ -267,11 +267,19 @@ class RunSession:
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(self._hurry.set)
             self._thread.join(THREAD_SECONDS)
-        over = sum(cell.over.is_set() for cell in self._cells.values())
         # Errors are ignored: a full disk has been reported already, and must not hide
         # why the session ends.
         with contextlib.suppress(RunLogError):
+            over = sum(map(self._is_finished, self._cells.values()))
             self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
+
+    def _is_finished(self, cell: CellRun) -> bool:
+        """Return whether a resumed run has nothing to continue in a cell."""
+        if cell.error is not None or not cell.over.is_set():
+            return False
+        asked, complete = range(cell.schedule.asked), scheduler.SubjectState.COMPLETE
+        whole = all(cell.schedule.state(subject) is complete for subject in asked)
+        return whole or unfinished.is_finished(self._log, cell.plan, self._judge)
 
     def __enter__(self) -> Self:
         return self

@@ -339,7 +339,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             assert session.progress(walker) == Progress(trials, trials)
             assert session.progress(raiser) == Progress(6, 18, to_come=12)
         assert [entry.kind for entry in log.journal(walker)] == ["started", "finished"]
-        assert log.journal(kind="closed")[0].text == "2 of 2 cells are finished"
+        assert log.journal(kind="closed")[0].text == "1 of 2 cells are finished"
 
 
 def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
@@ -487,7 +487,7 @@ def test_a_cell_that_cannot_be_taken_up_fails_alone(
             while not session.wait(other[0], 60):
                 pass
         assert played(log, "error") == ["ZeroDivisionError: no judge"]
-        assert played(log, "closed") == ["2 of 2 cells are finished"]
+        assert played(log, "closed") == ["1 of 2 cells are finished"]
         assert len(log.completed_subjects(other[0])) == 6
         assert not log.trials(sequential)
         session.close()  # A second time does nothing.
