@@ -358,7 +358,7 @@ def _number(value: object) -> float:
     """Return a number, or NaN for a missing one. Raise ValueError or TypeError for
     anything else.
     """
-    if value is None:
+    if value is None or repr(value) == "<NA>":  # the missing value of pandas
         return math.nan
     if isinstance(value, str):
         if value.lower() in MISSING_CELLS:
@@ -491,8 +491,10 @@ def _own_name(given: Any, score: str | None) -> str | None:
     if not hasattr(given, "columns"):
         name = getattr(given, "name", None)
         return name if isinstance(name, str) and name not in ("score", score) else None
-    models = [*given.columns].count("model") == 1 and {*_without_na(given["model"])}
-    return str(models.pop()) if models and len(models) == 1 else None
+    if [*given.columns].count("model") != 1:
+        return None
+    models = {*_without_na(given["model"])} - {None}
+    return str(models.pop()) if len(models) == 1 else None
 
 
 def _held(
@@ -513,9 +515,11 @@ def _held(
     if "subject" in columns:
         found.unit = f"column '{cluster or 'subject'}'"
     scores = _without_na(columns["score"])
-    places = [(found.path, number) for number in range(len(scores))]
+    # The rows of one model keep their labels in the whole frame.
+    rows = given.index if hasattr(given, "iloc") else range(len(scores))
+    places = [(found.path, row) for row in rows]
     named = {
-        held: _names(columns[held], f"{found.path}: row", held)
+        held: _names(columns[held], rows, f"{found.path}: row", held)
         for held in sorted(columns.keys() - {"score"})
     }
     items = named.get("item") or _numbered_rows(named.get("subject"), len(scores))
@@ -539,8 +543,10 @@ def _numbered_rows(subjects: Sequence[str] | None, count: int) -> list[str]:
     return numbers
 
 
-def _names(column: Any, place: str, held: str) -> list[str]:
-    """Return a column as text. Raise OptionError for a missing value."""
+def _names(column: Any, rows: Iterable[object], place: str, held: str) -> list[str]:
+    """Return a column as text. Raise OptionError, with the label of the row, for a
+    missing value.
+    """
     values = [
         one.strip() if isinstance(one, str) else one for one in _without_na(column)
     ]
@@ -549,10 +555,10 @@ def _names(column: Any, place: str, held: str) -> list[str]:
         int(one) if isinstance(one, float) and one.is_integer() else one
         for one in values
     ]
-    for number, value in enumerate(values):
+    for row, value in zip(rows, values, strict=True):
         if value is None or value != value or value == "":
             raise OptionError(
-                f"{place} {number} has no {held} ({value!r}). Give every row its {held}, or leave the column out."
+                f"{place} {row} has no {held} ({value!r}). Give every row its {held}, or leave the column out."
             )
     return [*map(str, values)]
 

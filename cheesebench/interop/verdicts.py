@@ -278,6 +278,7 @@ def _of_models(
     Return the two sides, and the models that are still to be selected (none for data
     frames). Anything else is returned as it is.
     """
+    first, second = _with_models(first), _with_models(second)
     if not any(models) or not _has_models(first):
         return first, second, models
     frames = [first] if second is None and models[1] is None else [first, second]
@@ -298,6 +299,15 @@ def _sides(first: Any, second: Any, value: float | None) -> Iterator[tuple[Any, 
         names = dict.fromkeys(map(str, first["model"]))
         rows = [_rows_of_model(first, name) for name in names]
         yield from combinations(rows, 2)
+
+
+def _with_models(frame: Any) -> Any:
+    """Return a data frame or a series of pandas with its index as columns, if a level
+    of the index is named model.
+    """
+    levels = getattr(getattr(frame, "index", None), "names", ())
+    is_apart = "model" in levels and not _has_models(frame)
+    return frame.reset_index() if is_apart else frame
 
 
 def _has_models(frame: Any) -> bool:

@@ -976,3 +976,46 @@ def test_an_answer_beside_an_interval_with_0_says_why_and_has_the_columns_names(
         assert told == (task.answer != "undecided" and low <= 0 <= high)
         named = (row["verdict"], row["reference"], row["p_holm"])
         assert named == (task.verdict, task.reference, task.p_holm)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "said"),
+    [
+        ("r5", "score", "oops", "^c:r5: the score 'oops' is not a number"),
+        ("r7", "score", 1.2, "^b:r7: the score 1.2 is not between"),
+        ("r9", "item", None, "^a: row r9 has no item"),
+        ("r9", "model", None, "^the (first|second) scores: row r9 has no model"),
+    ],
+)
+def test_a_row_has_its_label_in_the_whole_frame(
+    row: str, column: str, value: object, said: str
+) -> None:
+    frame = three_models().astype(object)
+    frame.loc[row, column] = value
+    with pytest.raises(cheesebench.OptionError, match=said):
+        cheesebench.verdict(frame)
+
+
+def test_models_may_be_in_the_index() -> None:
+    frame = three_models()
+    whole = cheesebench.verdict(frame).rows()
+    indexed = frame.set_index(["model", "item"])
+    assert cheesebench.verdict(indexed).rows() == whole
+    assert cheesebench.verdict(indexed["score"]).rows() == whole
+    assert len(cheesebench.verdict(frame.set_index("model")).tasks) == 3
+
+
+def test_the_missing_value_of_pandas_is_a_missing_score() -> None:
+    pandas = pytest.importorskip("pandas")
+    kept = cheesebench.verdict([1, 0, None, 1], value=0.5).rows()
+    array = pandas.array([1, 0, None, 1], dtype="boolean")
+    for given in ([1, 0, pandas.NA, 1], array):
+        assert cheesebench.verdict(given, value=0.5).rows() == kept
+
+
+def three_models() -> Any:
+    """Three models and eight items, in alternating rows."""
+    pandas = pytest.importorskip("pandas")
+    items = [item for item in range(8) for _ in "abc"]
+    columns = {"model": [*"abc"] * 8, "item": items, "score": [1, 0, 0] * 8}
+    return pandas.DataFrame(columns, index=[f"r{row}" for row in range(24)])
