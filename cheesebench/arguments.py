@@ -61,6 +61,8 @@ _CALLS = {
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
     "'cheesebench models'": "cheesebench.catalogue('models')",
+    "Is it in a plugin\\? 'cheesebench plugins' shows what is installed": "Is it your function? "
+    "plugins=BackendSpec.of('NAME', FUNCTION) adds it",
 }
 
 

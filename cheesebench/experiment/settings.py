@@ -240,8 +240,11 @@ class Given:
         made = f"without {spelling}"
         if recorded not in (None, False):
             made = f"with {spelling} {_shown(recorded)}, not {_shown(given)}"
+        remedy = f"Remove {spelling}"
+        if spelling == self.spelling("model"):  # Python needs it.
+            remedy = f"Give {spelling} {_shown(recorded)}"
         return OptionError(
-            f"{self.origin}: that run was made {made}. Remove {spelling}, or start a new run."
+            f"{self.origin}: that run was made {made}. {remedy}, or start a new run."
         )
 
     def origin_of(self, option: Option) -> Origin:

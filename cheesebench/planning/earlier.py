@@ -85,7 +85,10 @@ class EarlierRuns:
                 for other in log.plans():
                     trials = _by_trial(log, other) if _same(plan, other) else []
                     # First prompts are the shortest: a few first trials say little.
-                    if 2 * len(trials) >= plan.trials:
+                    # A function need not count tokens.
+                    if 2 * len(trials) >= plan.trials and any(
+                        one[-1] for one in trials
+                    ):
                         return _subject_of(trials, plan.trials, _side_by_side(log))
         return None
 
@@ -129,11 +132,13 @@ def _subject_of(
 
 
 def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
-    """Return the manner of a plan's model in one run, or None if it was not called."""
+    """Return the manner of a plan's model in one run, or None if it was not called, or
+    its tokens were not counted.
+    """
     alike = [one for one in log.plans() if _answers_alike(plan, one)]
     rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
     calls, tokens, seconds, prompts, size = _sums(rows)
-    if not calls:
+    if not (calls and tokens):
         return None
     cells, counts = log.calls.by_cell(), Counter[str]()
     for one in alike:

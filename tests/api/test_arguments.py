@@ -74,6 +74,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "a model": (lambda run: API.run(len), "If len replies to messages as a language model does, give plugins="),
     "a function": (lambda run: API.run("random", plugins=len), "backends (BackendSpec). If len replies to messages"),
     "functions": (lambda run: API.run("random", plugins=[lambda: 3]), "supplies nothing. If FUNCTION replies to messages"),
+    "no backend": (lambda run: API.run("mine/x"), "your function? plugins=BackendSpec.of('NAME', FUNCTION) adds it."),
     "a backend": (lambda run: API.run(MINE), "BackendSpec('mine', ...): expected a name, or a list of"),
     "a reply": (lambda run: API.run("mine/x", plugins=MINE), "returned 'hm', a reply. A function that replies becomes"),
     "progress": (lambda run: API.run("random", progress="yes"), "progress='yes': expected True, False or a"),

@@ -429,3 +429,11 @@ def test_a_command_names_its_options(
 )
 def test_options_become_arguments(said: str, spoken: str) -> None:
     assert arguments.in_python(said) == spoken
+
+
+def test_tokens_that_nobody_counts_are_not_none(lab: Path) -> None:
+    own = cheesebench.BackendSpec.of("mine", lambda messages: "ACTIONS: FORWARD")
+    cheesebench.run("mine/x", lab, plugins=own, subjects=1, progress=False)
+    found = cheesebench.plan("mine/x", lab, plugins=own)
+    assert "0 tokens a reply" not in str(found)
+    assert "own latest run" not in str(found)

@@ -323,6 +323,11 @@ def test_a_run_of_a_stranger_decides_nothing_that_matters() -> None:
             {"edition": None},
             "was made without --edition. Remove --edition, or start a new run.",
         ),
+        (
+            {"model": ["tabular-ql"]},
+            {"model": ["random"]},
+            "not tabular-ql. Give --model random, or start a new run.",
+        ),
         ({"seed": 4}, {"seed": 4}, ""),
     ],
 )
