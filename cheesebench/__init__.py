@@ -395,6 +395,7 @@ _SHOWN = (
     "TaskVerdict",
     "UnknownNameError",
     "UnsuitableError",
+    "Usage",
     "Variant",
     "__version__",
     "audit",

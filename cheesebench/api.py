@@ -403,7 +403,8 @@ class Run:
           wrong choice; a breakdown is in ``missing``). ``judged``: whether it enters
           the verdict. ``success``: NA if the trial does not enter the verdict, or the
           protocol declares no success. For learning curves, ``recorded_success`` has
-          the success of all trials.
+          the success of all trials: False also where none is possible, as in a probe
+          or in conditioning (``block`` names these trials).
         * ``missing``: empty for a trial that was run, otherwise why its result is
           missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
           ``run anew`` (stops made the cell repeat too many trials). All columns below
