@@ -196,3 +196,19 @@ def test_frames_with_other_keys_are_not_paired() -> None:
 def test_only_seen_needs_two_models() -> None:
     with pytest.raises(OptionError, match=r"there is only one. Remove it"):
         cheesebench.verdict([1.0, 0.0], value=0.5, only_seen=True)
+
+
+@pytest.mark.parametrize(
+    ("scores", "answer", "more"),
+    [
+        ([1.0] * 9 + [0.0] * 3, "INCONCLUSIVE", True),
+        ([1.0] * 40, "PASS", False),
+        ([0.0] * 40, "FAIL", False),
+    ],
+)
+def test_an_undecided_value_says_how_many_subjects_would_decide(
+    scores: list[float], answer: str, more: bool
+) -> None:
+    [task] = cheesebench.verdict(scores, value=0.5).tasks
+    assert task.answer == answer
+    assert (" would decide it in 4 of 5 cases." in task.reason) is more

@@ -198,6 +198,19 @@ def test_mistakes(
     assert words in capsys.readouterr().err
 
 
+def test_a_table_has_at_most_32_megabytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "large.csv"
+    for size, words in (
+        (32 * 1024**2, "there is no column "),
+        (32 * 1024**2 + 1, "it has more than 33,554,432 bytes"),
+    ):
+        table.write_bytes(b"model\n" + b"x" * (size - 6))
+        assert main(["cogeval-stats", "--scores", str(table)]) == MISTAKE
+        assert words in capsys.readouterr().err
+
+
 def test_a_missing_extra_is_one_line_with_the_remedy(
     scores: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
