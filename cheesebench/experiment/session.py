@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -467,7 +467,10 @@ class RunSession:
         reports = _Reports(job, cell.schedule, self._places.executor, self._on_report)
         try:
             try:
-                self._check_time(cell.plan)
+                if (over := self._time_is_over(cell.plan)) is not None:
+                    # It was not stopped in a trial, so none will be run anew.
+                    reports.take(replace(stopped(0, over), cause=str(over)))
+                    return
                 await place.runner.run(job, reports.take)
                 reports.check_ended()
             except (WorkerDiedError, calling.BudgetSpentError) as end:
@@ -484,10 +487,14 @@ class RunSession:
                 self._recorder.drop(job)
                 self._end_subject(cell, subject)
 
-    def _check_time(self, plan: CellPlan) -> None:
-        """Raise BudgetSpentError if no further subject of an agent may begin."""
-        if self._budget is not None and not plan.agent:
-            self._budget.check_time()
+    def _time_is_over(self, plan: CellPlan) -> calling.BudgetSpentError | None:
+        """Return why no further subject of an agent may begin, or None if it may."""
+        try:
+            if self._budget is not None and not plan.agent:
+                self._budget.check_time()
+        except calling.BudgetSpentError as over:
+            return over
+        return None
 
     def _job(self, cell: CellRun, subject: int) -> Job:
         return Job(

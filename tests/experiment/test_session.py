@@ -539,11 +539,15 @@ def test_after_the_time_limit_no_subject_of_an_agent_begins(
 
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         budget: Any = Spent()
-        with RunSession(
-            log, plugins, cells, seed=1, processes=0, budget=budget
-        ) as session:
-            session.finish()
-            assert session.progress(plan).done == 0
+        for _ in range(3):
+            with RunSession(
+                log, plugins, cells, seed=1, processes=0, budget=budget
+            ) as session:
+                session.finish()
+                assert session.progress(plan).done == 0
         assert {one.missing for one in log.trials(plan)} == {"budget"}
-        assert len(errors(log, plan)) == 3
-        assert all("the time is over" in text for _, text in errors(log, plan))
+        assert len(errors(log, plan)) == 9
+        assert {text for _, text in errors(log, plan)} == {"the time is over"}
+        # No trial was begun, so none was run anew.
+        stranger.run(log, cells, processes=0)
+        assert not log.remarks(plan)
