@@ -183,6 +183,7 @@ _ERRORS = {
     110: "The file is not a mapping of keys.",
     111: "A number is out of range.",
     112: "YAML reads rows of a map as comments, because its first row begins with blanks.",
+    113: "A number has a decimal comma, which YAML reads as the end of a key or an entry.",
     120: "The version of the language is unknown; a newer CheeseBench may support it.",
     121: "There is no such key here.",
     122: "A key is missing.",

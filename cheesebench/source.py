@@ -490,7 +490,7 @@ class _Converter:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, position)
         if isinstance(node, yaml.SequenceNode):
-            return Node([self.convert(child) for child in node.value], position)
+            return Node([self.convert(child) for child in self._items(node)], position)
         assert isinstance(node, yaml.ScalarNode)
         plain = not node.style  # None, or "" from the C parser
         value = (
@@ -503,7 +503,7 @@ class _Converter:
     def _mapping(self, node: yaml.MappingNode, position: Position) -> Node:
         children: dict[str, Node] = {}
         keys: dict[str, Position] = {}
-        for key_node, value_node in node.value:
+        for key_node, value_node in self._pairs(node):
             place = _position(key_node.start_mark, self.file)
             if not isinstance(key_node, yaml.ScalarNode):
                 self.diagnostics.error(
@@ -529,6 +529,56 @@ class _Converter:
             ):
                 self._check_rows(value_node.start_mark.line, children[key])
         return Node(children, position, keys)
+
+    def _pairs(self, node: yaml.MappingNode) -> list[tuple[YamlNode, YamlNode]]:
+        """Return the keys and values of a mapping. Report (113) and join the halves of
+        numbers with a decimal comma: YAML reads ``{value: 0,85}`` as ``{value: 0, 85:
+        null}``.
+        """
+        pairs: list[tuple[YamlNode, YamlNode]] = []
+        for key, value in node.value:
+            if node.flow_style and pairs and _is_nothing(value):
+                whole = pairs[-1][1]
+                if _may_be_cut(whole) and _may_be_rest(key):
+                    self._join(whole, key, "keys")
+                    continue
+            pairs.append((key, value))
+        return pairs
+
+    def _items(self, node: yaml.SequenceNode) -> list[YamlNode]:
+        """Return the entries of a list. Report (113) and join the halves of numbers if
+        all of them are shares with a decimal comma, as in ``[0,5, 0,75]``. ``[0,1,
+        0,0]`` may be pairs of conditions.
+        """
+        items: list[YamlNode] = node.value
+        if not node.flow_style:
+            return items
+        begin, end = node.start_mark, node.end_mark
+        rows = [*self.lines[begin.line : end.line], self.lines[end.line][: end.column]]
+        rows[0] = rows[0][begin.column :]
+        if not _SHARES.fullmatch(" ".join(rows)):
+            return items
+        if {item.value for item in items[1::2]} <= {"0", "1"}:
+            return items
+        for whole, rest in zip(items[::2], items[1::2], strict=True):
+            self._join(whole, rest, "entries")
+        return items[::2]
+
+    def _join(self, whole: YamlNode, rest: YamlNode, parts: str) -> None:
+        before = _WHOLE.search(whole.value)
+        after = re.match(r"\d+", rest.value)
+        assert before
+        assert after
+        written = f"{before[0]},{after[0]}"
+        remedy = f"Write {before[0]}.{after[0]}: a comma separates {parts}."
+        if len(after[0]) == 3 and int(before[0]):
+            remedy = f"Write {before[0]}.{after[0]} or {before[0]}{after[0]}: a comma separates {parts}."
+        line, column = whole.start_mark.line + 1, whole.start_mark.column + 1
+        place = Position(self.file, line, column + before.start())
+        self.diagnostics.error(
+            113, place, f"YAML reads {written} as two {parts}.", remedy
+        )
+        whole.value = f"{whole.value}.{rest.value}"
 
     def _check_rows(self, header: int, node: Node) -> None:
         """Reject a map of which YAML reads later rows as comments, because its first
@@ -586,6 +636,36 @@ class _Converter:
         ] != written:
             return None
         return Position(position.file, line + 1, column + 1)
+
+
+#: Matches a list of shares with decimal commas: a blank is between the shares only.
+_SHARES = re.compile(r"\[\s*0,\d+(?:,\s+0,\d+)+,?\s*\]")
+#: Matches the digits before a decimal comma, at the end of a value.
+_WHOLE = re.compile(r"(?:^[-+]|(?<![\w.,]))\d+$")
+
+
+def _is_plain(node: YamlNode) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.style
+
+
+def _is_nothing(node: YamlNode) -> bool:
+    return _is_plain(node) and node.value == ""
+
+
+def _may_be_cut(value: YamlNode) -> bool:
+    """Return whether a value may be a number, or an expression, that a decimal comma
+    ended. The arguments of a function are reported elsewhere.
+    """
+    if not _is_plain(value) or value.value.count("(") > value.value.count(")"):
+        return False
+    return bool(_WHOLE.search(value.value))
+
+
+def _may_be_rest(key: YamlNode) -> bool:
+    """Return whether a key without a value may be what follows a decimal comma."""
+    if not _is_plain(key) or ")" in key.value:
+        return False
+    return bool(re.match(r"\d+(?![\w.])", key.value))
 
 
 def scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:

@@ -530,9 +530,7 @@ class _Resolver:
             return
         low, high = limits
         if low >= high:
-            self._error(
-                "The range is empty or reversed.", "Write [lowest, highest].", "range"
-            )
+            self._report_empty_range()
             return
         if not low <= value <= high:
             self._error(
@@ -553,6 +551,14 @@ class _Resolver:
                 f"{found} within the margin of {margin:g}, so no subject could FAIL."
             )
             self._error(sentence, "Give a smaller margin.", "margin")
+
+    def _report_empty_range(self) -> None:
+        low, high = self.written.range or (0.0, 0.0)
+        self._error(
+            f"The range, {low:g} to {high:g}, is empty or reversed.",
+            "Write [lowest, highest].",
+            "range",
+        )
 
     def _rows(self) -> list[_Counted]:
         """Return rows of animal, session, number of trials, and the sum of their values
@@ -583,12 +589,26 @@ class _Resolver:
             )
         if len(kept) == len(self.written.animals):
             self._check_values(kept)
+            self._check_summaries(kept)
         return kept
+
+    def _check_summaries(self, rows: Sequence[_Counted]) -> None:
+        """Warn (332) of a row that summarizes the animals, as spreadsheets have it."""
+        for number, (animal, *_) in enumerate(rows):
+            if _is_summary(animal):
+                sentence = f"'{quoted(animal, 40)}' counts as an animal."
+                remedy = "If it summarizes the others, remove its rows: they are computed from the animals."
+                place = self.node.find(("animals", number)).position
+                self.diagnostics.warning(332, place, sentence, remedy)
+                return
 
     def _check_values(self, rows: Sequence[_Counted]) -> None:
         """Report (226) a value that the measure cannot have, at its row."""
         limits = self.written.range
         if limits is None or self.written.measure == "success":
+            return
+        if limits[0] >= limits[1]:
+            self._report_empty_range()
             return
         for number, (animal, session, _, value) in enumerate(rows):
             if not limits[0] <= value <= limits[1]:
@@ -834,6 +854,17 @@ class _Computed:
     value: float | None = None
     sd: float | None = None
     n: int | None = None
+
+
+#: Words that a row has in place of an animal if it summarizes the animals. Those of
+#: ``_SHORT`` also occur in names of animals: SD is a strain of rats.
+_SUMMARIES = {"mean", "means", "average", "avg", "median", "total"}
+_SHORT = {"sd", "sem", "std", "stdev", "sum"}
+
+
+def _is_summary(animal: str) -> bool:
+    name = animal.strip(" .:").casefold()
+    return name in _SHORT or not _SUMMARIES.isdisjoint(re.findall(r"[a-z]+", name))
 
 
 def _is_share(tree: ex.Expression) -> bool:

@@ -190,7 +190,7 @@ MISTAKES = {
         reference("measure: kind, value: 1, «better: lower, margin: 1, range: [0, 9]"),
         "The values of 'kind' are names, which have no mean",
     ),
-    "a range backwards": (reference(f"{BRIEF}, «range: [9, 0]"), "The range is empty or reversed"),
+    "a range backwards": (reference(f"{BRIEF}, «range: [9, 0]"), "The range, 9 to 0, is empty or reversed"),
     "a value out of range": (reference(f"{BRIEF}, «range: [6, 9]"), "The animals' value, 5, is not in the range 6 to 9"),
     "a margin to the end of the range": (
         reference("measure: latency, value: 5, better: lower, «margin: 4, range: [0, 9]"),
@@ -566,6 +566,23 @@ def test_animals_that_are_not_those_that_are_judged(
 ) -> None:
     found = found_in(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
     assert [code for code, text in found if said in text] == [332]
+
+
+@pytest.mark.parametrize("name", ["Mean", "average", "Group mean", "SEM", "total:"])
+def test_a_row_that_summarizes_the_animals_is_told(tmp_path: Path, name: str) -> None:
+    rows = "SD 1,1,4,1\nSD 1,2,4,3\nn2,1,4,2\nn2,2,4,2\n"
+    summary = f"{name},1,8,3\n{name},2,8,5\n"
+    for table, codes in ((rows, []), (rows + summary, [332])):
+        found = found_in(tmp_path, FOUR + NAMED, f"{HEADER}\n{table}")
+        said = [code for code, text in found if "counts as an animal" in text]
+        assert said == codes
+
+
+def test_a_reversed_range_is_not_the_fault_of_the_data(tmp_path: Path) -> None:
+    keys = "measure: latency, animals: animals.csv, better: lower, margin: 1, range: [9, 0]"
+    rows = "m1,1,4\nm1,2,4\nm2,1,5\nm2,2,5\n"
+    found = found_in(tmp_path, FOUR + reference(keys), f"animal,session,value\n{rows}")
+    assert [text for _, text in found] == ["The range, 9 to 0, is empty or reversed."]
 
 
 def test_all_animals_may_have_gone_on_longer_than_the_schedule(tmp_path: Path) -> None:

@@ -168,6 +168,43 @@ def test_positions_inside_a_text(
     assert node.inside(offset) == Position("x.yaml", line, column)
 
 
+# -- decimal commas
+
+
+@pytest.mark.parametrize(
+    ("written", "meant", "said"),
+    [
+        ("{value: 0,85, margin: -0,5}", {"value": 0.85, "margin": -0.5}, ["1:12: error E113", "Write -0.5: a comma separates"]),
+        ("{a: 0,5, b: 0,5}", {"a": 0.5, "b": 0.5}, ["1:8: error E113", "1:16: error E113"]),
+        ("[{at_most: 0,55}]", [{"at_most": 0.55}], ["1:15: error E113"]),
+        ("{if: p > 0,5 and x, go: y}", {"if": "p > 0.5 and x", "go": "y"}, ["1:13: error E113: YAML reads 0,5 "]),
+        ("{n: 1,000}", {"n": 1.0}, ["Write 1.000 or 1000: "]),
+        ("[0,5,\n 0,75]", [0.5, 0.75], ["1:5: error E113", "2:2: error E113"]),
+        ("[0,5, 0,75]", [0.5, 0.75], ["1:5: error E113: YAML reads 0,5 as two entries.", "Write 0.75: a"]),
+    ],
+)  # fmt: skip
+def test_a_decimal_comma_is_one_error_at_its_place(
+    written: str, meant: Any, said: list[str]
+) -> None:
+    root, found = read(f"k: {written}")
+    assert root is not None
+    assert root.plain()["k"] == meant
+    assert len(found) == len(said)
+    assert all(text in one for text, one in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{x: min(1,5)}", "{x: f(1, 5, 6)}", "{a: 0, 85: null}", "{a: '0', 85}", "{a: x1, 85}", "{a: [1], 85}", "{1,2}",
+        "[0,1, 0,1]", "[0,5,0,7]", "[1,2, 3,4]", "[0, 5, 0, 7]", "[0,5]", "[0,x, 0,y]", "[[0,5], [0,7]]",
+    ],
+)  # fmt: skip
+def test_no_other_comma_is_a_decimal_comma(written: str) -> None:
+    _, found = read(f"key: {written}")
+    assert found == []
+
+
 # -- refusals, with their positions
 
 #: A billion laughs.
