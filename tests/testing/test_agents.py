@@ -258,6 +258,17 @@ class Together(Asking):
         self.told = self.everything
 
 
+class LastBegun(Asking):
+    begun: list[str] = []  # noqa: RUF012  # the mistake that is looked for
+
+    def begin_trial(self, observation: str) -> None:
+        super().begin_trial(observation)
+        self.begun[:] = [observation]
+
+    def prompt(self) -> tuple[Message, ...]:
+        return (Message("user", (*self.begun, *self.told[-3:])),)
+
+
 class Answering(Asking):
     def prompt(self) -> tuple[Message, ...]:
         return (*super().prompt(), Message("assistant", ("ACTIONS:",)))
@@ -319,6 +330,11 @@ def test_a_good_model_agent_passes() -> None:
         ),
         (
             Together,
+            "independent subjects",
+            "changes the prompts of another: they share state",
+        ),
+        (
+            LastBegun,
             "independent subjects",
             "changes the prompts of another: they share state",
         ),

@@ -41,6 +41,7 @@ def told(line: Line) -> str:
         (labelled_line, "FORWARD because, BACKWARD", "F~ cut ?"),
         (labelled_line, "FORWARD, I would then like to go to the far end, LEFT", "F cut"),
         (labelled_line, "F3", "FFF"),
+        (labelled_line, "FORWARD 3.", "FFF"),
         (labelled_line, "F x3, L 2 times, twice R", "FFF LL cut ?"),
         (labelled_line, "FORWARD x200", "F" * MAX_COUNT),
         (labelled_line, "STAY: reward 0", ""),
