@@ -282,6 +282,8 @@ _WARNINGS = {
     336: "`estimand: {last: K}` counts only a part of a block, and the audit of a construct judges whole blocks.",
     337: "A test expects `success`, but the protocol (an edition that deletes it, say) has none.",
     338: "A subject that does nothing has the best value of the measure that the verdict is about, and passes.",
+    339: "The variable that a verdict is about begins outside the range of the verdict.",
+    340: "A drawn name is compared with a name that is spelt a little differently: they are never equal.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

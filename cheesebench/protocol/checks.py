@@ -31,7 +31,7 @@ from cheesebench.protocol.specification import (
     StateSpec,
 )
 from cheesebench.protocol.validation import doubts
-from cheesebench.source import Node
+from cheesebench.source import Node, walk
 
 #: Maximum number of situations that the search visits, which takes about a second.
 MAX_SITUATIONS = 200_000
@@ -624,6 +624,8 @@ class _Checks:
         self.glyphs()
         self.visible_goals()
         self.nothing_done()
+        self.first_value()
+        self.spellings()
         self.simultaneous()
         check_promises(self.spec, self.root, self.diagnostics)
 
@@ -1131,6 +1133,69 @@ class _Checks:
         triggers = {rule.trigger for rule in rules if counter in rule.effects.count}
         return bool(triggers) and triggers <= {"enter", "press"}
 
+    def first_value(self) -> None:
+        """Warn (339) of a verdict about a variable that begins outside its range."""
+        about = self.spec.judged
+        tree = self.spec.measures.get(about.measure) if about else None
+        if about is None or about.range is None or not isinstance(tree, ex.Variable):
+            return
+        variable = self.spec.variables.get(tree.name)
+        low, high = about.range
+        if variable is None or not isinstance(variable.initial, int | float):
+            return
+        if low <= variable.initial <= high or self._is_set_first(tree.name):
+            return
+        self.diagnostics.warning(
+            339,
+            self.root.find(("vars",)).key_position(tree.name),
+            f"'{tree.name}' begins with {variable.initial:g}, which is not in the range {low:g} to {high:g} of '{about.measure}':"
+            " a trial that leaves it so counts as the end of the range.",
+            "Widen the 'range', or begin with another value.",
+        )
+
+    def _is_set_first(self, name: str) -> bool:
+        """Return whether something sets a variable before any rule does."""
+        entered = [self.spec.states[one.name].entry for one in self.spec.entry]
+        first = [one.variable for e in (self.spec.each, *entered) for one in e.set]
+        first += [one for block in self.spec.schedule for one, _ in block.set]
+        return name in first
+
+    def spellings(self) -> None:
+        """Warn (340) of a drawn name if the draw is compared with names of which one
+        is spelt nearly like it, and the name is on one side only.
+        """
+        for tree, _ in _conditions(self.spec, self.root):
+            for node in ex.walk(tree):
+                if isinstance(node, ex.Binary) and node.operator in ("==", "!="):
+                    self._check_spellings(node.left, node.right)
+
+    def _check_spellings(self, left: ex.Expression, right: ex.Expression) -> None:
+        ours, theirs = self._spelt(left), self._spelt(right)
+        for pair in product(sorted(ours - theirs), sorted(theirs - ours)):
+            one, other = sorted(pair)
+            if _is_slip(one, other):
+                self.diagnostics.warning(
+                    340,
+                    self._place_of_drawn(one, other),
+                    f"'{one}' is compared with '{other}': they are never equal.",
+                    "Spell the name the same way in both places.",
+                )
+
+    def _spelt(self, side: ex.Expression) -> set[str]:
+        """Return the names, other than places, that a side of a comparison may be."""
+        found: Iterable[object] = ()
+        if isinstance(side, ex.Constant):
+            found = [side.value]
+        elif isinstance(side, ex.Variable) and side.name not in self.spec.variables:
+            found = self.spec.drawn(side.name)
+        return {one for one in found if isinstance(one, str)} - {*self.names.places}
+
+    def _place_of_drawn(self, *names: str) -> Position:
+        """Return the position of the first of these names in a draw."""
+        draws = self.root.find(("draw",))
+        found = (node for node in walk(draws) if node.value in names)
+        return next(found, draws).position
+
     def simultaneous(self) -> None:
         """Note (401) two triggers that can fire on the same step."""
         for state in self.spec.states.values():
@@ -1169,6 +1234,15 @@ class _Checks:
 
     def _cells_in(self, places: Iterable[str]) -> set[int]:
         return {cell for name in places for cell in self.spec.arena.cells_of(name)}
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Return whether one name is probably the other with a typing error inside. Names
+    that differ at an end or in digits (``tone_a``, ``tone_b``) are meant.
+    """
+    if (one[0], one[-1]) != (other[0], other[-1]) or min(len(one), len(other)) < 4:
+        return False
+    return one.isalpha() and other.isalpha() and bool(did_you_mean(one, [other]))
 
 
 def _has_own_glyph(variable: str, looks: Iterable[set[tuple[str, str]]]) -> bool:

@@ -47,12 +47,28 @@ def test_an_error_stands_where_it_was_made(
     check_error(code, text)
 
 
+ERRING = trial("{enter: goal, reward: 1, set: {errors: errors - 10}, end: found}")
+TONES = (
+    "draw: {{a: {{of: {{danger: [{2}, {3}]}}}}, b: {{of: {{sound: [{0}, {1}]}}}}}}\n"
+    + trial(
+        "{enter: goal, if: sound == danger, reward: 1, end: found}, {enter: goal, end: lost}"
+    )
+    .replace("{", "{{")
+    .replace("}", "}}")
+)
+
+
 WARNINGS = {
     "a measure that is best if nothing is done": (
         "W338", trial("{enter: box, count: presses}, {enter: goal, reward: 1, end: found}")
         + "measures: {got: presses}\n"
         + "reference: «[{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
     ),
+    "a verdict on what begins out of range": (
+        "W339", "vars: {«errors: 40}\n" + ERRING + "measures: {got: errors}\n"
+        + "reference: [{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
+    ),
+    "a drawn name in two spellings": ("W340", TONES.format("TONE", "NOISE", "TONE", "«NOIZE")),
     "unreachable state": ("W302", f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}, «lost: {{}}}}}}"),
     "rule after one that takes all": ("W303", trial("{enter: goal, reward: 1, end: found}, «{enter: goal, end: lost}")),
     "rule after a group": ("W303", SIDES + trial("{enter: side, reward: 1, end: found}, «{enter: goal, end: lost}")),
@@ -477,3 +493,20 @@ def test_what_is_drawn_over_the_goal_hides_it(
         )
         assert specification is not None, found
         assert specification.goal_visible == visible, show
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TONES.format("tone_a", "tone_b", "tone_a", "tone_c"),
+        TONES.format("odour1", "odour2", "odour1", "odour3"),
+        TONES.format("TONE", "NOISE", "TONE", "NOISE"),
+        TONES.format("TONE", "NOISE", "TONE", "LIGHT"),
+        "vars: {errors: 20}\nmeasures: {got: errors}\n" + ERRING
+        + "reference: [{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]",
+        "vars: {errors: 40}\nmeasures: {got: errors}\nschedule: {one: {set: {errors: 20}}}\n" + ERRING
+        + "reference: [{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]",
+    ],
+)  # fmt: skip
+def test_names_and_first_values_that_are_meant(text: str, findings: Findings) -> None:
+    assert not [one for one in findings(text) if one.startswith(("W339", "W340", "E"))]
