@@ -594,13 +594,20 @@ class _Resolver:
 
     def _check_summaries(self, rows: Sequence[_Counted]) -> None:
         """Warn (332) of a row that summarizes the animals, as spreadsheets have it."""
-        for number, (animal, *_) in enumerate(rows):
-            if _is_summary(animal):
-                sentence = f"'{quoted(animal, 40)}' counts as an animal."
-                remedy = "If it summarizes the others, remove its rows: they are computed from the animals."
-                place = self.node.find(("animals", number)).position
-                self.diagnostics.warning(332, place, sentence, remedy)
-                return
+        animals = [row[0] for row in rows]
+        found = _with_a_word_of(_SUMMARIES, animals)
+        if not found:
+            return
+        also = _with_a_word_of(_SHORT, animals)
+        first = animals.index(found[0])
+        names = [f"'{quoted(name, 40)}'" for name in dict.fromkeys(found + also)]
+        count = "count as animals" if len(names) > 1 else "counts as an animal"
+        self.diagnostics.warning(
+            332,
+            self.node.find(("animals", first)).position,
+            f"{', '.join(names[:8])} {count}.",
+            "If that summarizes the others, remove its rows: they are computed from the animals.",
+        )
 
     def _check_values(self, rows: Sequence[_Counted]) -> None:
         """Report (226) a value that the measure cannot have, at its row."""
@@ -857,14 +864,14 @@ class _Computed:
 
 
 #: Words that a row has in place of an animal if it summarizes the animals. Those of
-#: ``_SHORT`` also occur in names of animals: SD is a strain of rats.
+#: ``_SHORT`` do so only beside one of the others: SD may be an animal's initials.
 _SUMMARIES = {"mean", "means", "average", "avg", "median", "total"}
 _SHORT = {"sd", "sem", "std", "stdev", "sum"}
 
 
-def _is_summary(animal: str) -> bool:
-    name = animal.strip(" .:").casefold()
-    return name in _SHORT or not _SUMMARIES.isdisjoint(re.findall(r"[a-z]+", name))
+def _with_a_word_of(words: Set[str], names: Iterable[str]) -> list[str]:
+    own = {name: {*re.findall(r"[a-z]+", name.casefold())} for name in names}
+    return [name for name in own if own[name] & words]
 
 
 def _is_share(tree: ex.Expression) -> bool:
