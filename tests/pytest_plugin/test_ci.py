@@ -196,6 +196,22 @@ def test_each_verdict_has_its_annotation(tmp_path: Path) -> None:
     assert f"::warning{place}FAIL%3A c" in warned
 
 
+@pytest.mark.usefixtures("github")
+def test_a_cell_that_claims_nothing_is_told_only_if_it_is_an_error(
+    tmp_path: Path,
+) -> None:
+    cells = []
+    for verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE):
+        claims = cell(verdict.name, verdict, warnings=())
+        cells.append(replace(claims, plan=replace(claims.plan, claims=False)))
+    for fails, told in ((True, ["FAIL", "ERROR"]), (False, ["ERROR"])):
+        found = list(ci.annotate(cells, {}, tmp_path, fails))
+        assert all(line.startswith("::error") for line in found)
+        assert [
+            line.partition("title=")[2].partition("%3A")[0] for line in found
+        ] == told
+
+
 def test_outside_github_nothing_is_annotated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("CI", raising=False)
