@@ -75,7 +75,7 @@ def redetect(
         _set_up(config, parser, args, options)
     except (AttributeError, ImportError, TypeError):
         raise pytest.UsageError(
-            f"{ours[0]}: this pytest reads the value as a path to tests. Write {ours[0]}=VALUE, without a space."
+            f"{ours[0]}: this version of pytest reads the value as a path to tests. Write {ours[0]}=VALUE, without a space."
         ) from None
 
 

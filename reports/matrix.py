@@ -619,8 +619,8 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
     return Shade(sum(rates) / len(rates), verdict) if rates else None
 
 
-#: Maximum length, in characters, of the matrix and its notes in a comment on GitHub. It
-#: leaves room for the comparison that may follow.
+#: Length, in characters, of a comment on GitHub without its comparison. The list of
+#: what did not pass is cut to fit. GitHub's limit leaves room for the comparison.
 LARGEST = 60_000
 #: Maximum number of cells in a list of doubts. The tables of the report have the doubts
 #: of every cell.

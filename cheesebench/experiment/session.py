@@ -149,7 +149,8 @@ class RunSession:
             log.directory,
             executor,
             processes,
-            # Within a budget, no call is made that may prove unnecessary.
+            # With a budget in dollars or tokens, no subject runs ahead, because its
+            # calls may prove unnecessary.
             ahead=ahead and self._admission is None,
             options=executor_options or {},
         )

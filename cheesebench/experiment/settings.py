@@ -707,7 +707,8 @@ def language_models(
         for option in OPTIONS
         if option.setting
     }
-    # Each cell has one of the temperatures. The first one is checked here.
+    # The first temperature is the model's setting. A study or a dialogue with several
+    # temperatures gives each cell its own.
     typed["temperature"] = next(iter(as_list(values.temperature)), None)
     typed["prompt"] = _prompt(values.prompt)
     typed |= _pairs(given, "agent_option", values.agent_option)

@@ -256,7 +256,7 @@ def _differences(one: Part, other: Part) -> list[str]:
     found = list(_unequal("options", one.manifest, other.manifest, but=_OWN))
     if one.shard.of != other.shard.of:
         found.append(
-            f"{one.name} is of {one.shard.of} parts, {other.name} of {other.shard.of}"
+            f"{one.name} is one of {one.shard.of} shards, {other.name} one of {other.shard.of}"
         )
     found += _unequal("versions", one.manifest, other.manifest, but=_FREE)
     revisions = [_git(part).get("revision") for part in (one, other)]

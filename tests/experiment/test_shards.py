@@ -191,7 +191,7 @@ def test_missing_shards_are_named(cut: Cut, tmp_path: Path) -> None:
     [
         ({"seed": 2}, "seed is 1 and 2"),
         ({"view": ["x"]}, "view is not given and ['x']"),
-        ({"of": 3}, "is of 2 parts, shard 2/3 (part2) of 3"),
+        ({"of": 3}, "is one of 2 shards, shard 2/3 (part2) one of 3"),
         ({"index": 1, "name": "again"}, "Shard 1/2 is there twice: shard 1/2 ("),
     ],
 )

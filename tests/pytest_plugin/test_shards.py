@@ -247,7 +247,10 @@ FOREIGN: dict[str, tuple[dict[str, Callable[[Any], Any]], str]] = {
         },
         "the protocol east is ",
     ),
-    "of": ({"shard": lambda s: {**s, "of": 9}}, "(part-1) is of 2 parts, shard 2/9"),
+    "of": (
+        {"shard": lambda s: {**s, "of": 9}},
+        "(part-1) is one of 2 shards, shard 2/9",
+    ),
     "cells": (
         {"shard": lambda s: {**s, "cells": s["cells"][:1]}},
         "only shard 1/2 (part-1) has ",

@@ -497,10 +497,11 @@ BY_CHANCE = " (more was found by chance, in few trials)"
 CONTRADICTED = "; the observed rate exceeds the proved bound: a bug in the audit"
 #: Added to a row that the construct does not name.
 TOLD_LATER = (
-    "; tried because the construct's amnesia also removes what is told after this state:"
-    " if that is to be remembered, too, name this amnesia in `construct`"
+    "; tried because the construct's amnesia also removes what is told after the state named here:"
+    " if only what comes before it is to be remembered, let the construct name this amnesia instead; if both are,"
+    " add it to `spared_by`, or to `abolished_by` with an `at_most` of its own"
 )
-#: Added to an undecided row that no effort can prove.
+#: Added to an undecided row whose limit no effort can prove, with the reason.
 BY_A_NOTE = (
     "; the subject may leave itself a note that outlasts the forgetting (where it"
     " stands, say), so no effort can prove the limit: `place` the subject in that"
