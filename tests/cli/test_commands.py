@@ -438,6 +438,7 @@ def test_a_session_at_the_command_line(
 ) -> None:
     """What each command prints: lines, exit codes and the errors of mistakes."""
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     broken = maze
     for old, new in BROKEN:
         broken = broken.replace(old, new)
