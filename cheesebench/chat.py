@@ -9,7 +9,6 @@ handled in one place.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import ipaddress
 import math
@@ -459,6 +458,8 @@ class _Function:
     reply: Callable[[list[dict[str, str]]], Any]
 
     async def complete(self, request: ChatRequest) -> ChatReply:
+        import asyncio
+
         messages = [{"role": one.role, "content": one.text} for one in request.messages]
         said = await asyncio.to_thread(self.reply, messages)
         if inspect.isawaitable(said):

@@ -38,4 +38,4 @@ def test_a_subject_that_fails_earns_no_more(
     found = {one.rule: one for one in audit(plant(*changes), [], settings)}
     row = found["reward over a life"]
     assert row.verdict == verdict, row.text
-    assert ("so pay success more" in row.text) == (verdict == "FAIL")
+    assert ("pay success more" in row.text) == (verdict == "FAIL")
