@@ -212,7 +212,7 @@ def test_an_audit_has_a_row_for_it(plant: Plant) -> None:
     found = rows["lesion: amnesia=wait"]
     assert found.verdict == "FAIL"
     assert found.numbers["at_most"] == 0.5
-    assert "name this amnesia in `construct`" in found.text
+    assert "let the construct name this amnesia instead" in found.text
 
 
 def test_where_it_stands_may_be_a_note(plant: Plant) -> None:
