@@ -127,8 +127,9 @@ class _Resolver:
         self._check_rates()
         self._check_spreads()
         self._check_keys_beside_animals()
-        if isinstance(written.animals, str):
-            return None  # The unreadable file is already reported.
+        # An unreadable file is already reported.
+        if isinstance(written.animals, str) or self._has_empty_range():
+            return None
         given = self._given()
         over = self._over()
         if len(self.diagnostics.errors) > before:
@@ -529,9 +530,6 @@ class _Resolver:
         if limits is None:
             return
         low, high = limits
-        if low >= high:
-            self._report_empty_range()
-            return
         if not low <= value <= high:
             self._error(
                 f"The animals' value, {value:g}, is not in the range {low:g} to {high:g}.",
@@ -552,13 +550,19 @@ class _Resolver:
             )
             self._error(sentence, "Give a smaller margin.", "margin")
 
-    def _report_empty_range(self) -> None:
-        low, high = self.written.range or (0.0, 0.0)
+    def _has_empty_range(self) -> bool:
+        """Report (226) a measure's range that no value lies in, and return whether it
+        is one.
+        """
+        limits = self.written.range
+        if limits is None or self.written.measure == "success" or limits[0] < limits[1]:
+            return False
         self._error(
-            f"The range, {low:g} to {high:g}, is empty or reversed.",
+            f"The range, {limits[0]:g} to {limits[1]:g}, is empty or reversed.",
             "Write [lowest, highest].",
             "range",
         )
+        return True
 
     def _rows(self) -> list[_Counted]:
         """Return rows of animal, session, number of trials, and the sum of their values
@@ -613,9 +617,6 @@ class _Resolver:
         """Report (226) a value that the measure cannot have, at its row."""
         limits = self.written.range
         if limits is None or self.written.measure == "success":
-            return
-        if limits[0] >= limits[1]:
-            self._report_empty_range()
             return
         for number, (animal, session, _, value) in enumerate(rows):
             if not limits[0] <= value <= limits[1]:
