@@ -111,10 +111,11 @@ class RunSession:
 
     Trials that are already in the log are kept. Complete lives are skipped. Other lives
     are replayed from their first trial and compared with the record. Before the rest of
-    an agent's cell, one complete life is replayed, too: the agent may have changed. A
-    finished trial
-    is written within a fiftieth of a second, in one transaction with others. Observers
-    (``cheesebench_trial_finished``) are called in the background thread, one at a time.
+    an agent's cell, one complete life is replayed, too: the agent may have changed.
+
+    A finished trial is written within a fiftieth of a second, in one transaction with
+    others. Observers (``cheesebench_trial_finished``) are called in the background
+    thread, one at a time.
     """
 
     def __init__(

@@ -43,8 +43,8 @@ def is_over(log: RunLog, plan: CellPlan, judge: JudgeSet) -> bool:
 
 def begin_anew(log: RunLog, plan: CellPlan) -> None:
     """Begin a cell anew if it was given up. Its rows are set aside in the log, not
-    deleted. Nobody can repeat a cell in this way for a better result, because none of
-    the replies of a cell that was given up named an action.
+    deleted. This gives nobody a second result: none of the replies of a cell that was
+    given up named an action.
     """
     if is_given_up(log, plan):
         log.begin_anew(plan)

@@ -895,7 +895,7 @@ def _alternatives(script: Script) -> tuple[int, ...]:
 
 
 def too_many(ways: Sequence[int]) -> str:
-    """Return why nothing is searched if chance has so many ways in a trial."""
+    """Return why a trial is not searched in which chance has so many ways."""
     numbers = " x ".join(map(str, ways))
     return (
         f"chance has {numbers} = {math.prod(ways):,} ways in a trial (draws and headings), and more than"
