@@ -149,8 +149,10 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + retry_after)
 
 
-#: Time between polls of what other processes have spent: at least ``INTERVAL`` seconds,
-#: and at least ``POLL_SHARE`` times the duration of the last poll.
+#: Minimum time between two routine polls of what other processes have spent:
+#: ``INTERVAL`` seconds, and ``POLL_SHARE`` times the duration of the last poll. A call
+#: polls at once if no other call of this process is in flight, or if the budget seems
+#: to have no room for it.
 INTERVAL, POLL_SHARE = 0.02, 20.0
 #: Estimates of the size of a call. ``DENSITY``: tokens per character of the prompt
 #: (mazes are dense), until a reply gives the actual number. ``REPLY``: tokens of a
@@ -393,13 +395,16 @@ def is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
-#: Longest pause before the first retry, in seconds. It doubles with each retry, up to
-#: LONGEST_PAUSE. The actual pause is drawn between half of it and all of it.
+#: Longest pause before the first retry, in seconds. It doubles with each attempt, up to
+#: LONGEST_PAUSE. The actual pause is drawn between half of it and all of it, but is
+#: longer if the server asks for a longer one.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Maximum duration of a call, in seconds, including all its attempts and pauses, but
-#: not the wait for a slot. It is longer if two full attempts would not fit. It also
-#: applies if the server throttles.
+#: A call is given up if its attempts, its pauses and the next pause would take more
+#: than this many seconds in all, or more than two full attempts if these take longer.
+#: The wait for a slot does not count. The limit holds for throttled calls, too. A
+#: server counts as silent if no call has been answered for this many seconds after a
+#: fault.
 PATIENCE = 900.0
 #: Refused connections use up no retry until a call has paused for this many seconds in
 #: all, because a local server may still be loading its model.
@@ -409,7 +414,8 @@ LOADING = 300.0
 #: crashes any server.
 MIN_FAILED_SUBJECTS = 2
 #: If the budget runs out after the server has failed for this many seconds without a
-#: reply, the message names the server as the cause.
+#: reply, the message names the server as the cause. If there has never been a reply, it
+#: does so at once.
 SILENCE = 60.0
 #: If a budget needs token counts, calls stop after this many consecutive replies
 #: without one.
@@ -500,7 +506,7 @@ class Hope:
     #: Number of recorded replies that are still to be replayed, in any order. One of
     #: them may be readable.
     to_repeat: int = 0
-    #: Whether the journal already names the first unreadable reply.
+    #: Whether this session has noted an unreadable reply in the journal.
     noted: bool = False
 
     def see(self, subject: int, unread: bool) -> None:
@@ -546,7 +552,7 @@ class ModelChannel:
     served_by: set[str] = field(default_factory=set)
     #: Whether contradictory token counts have been reported.
     doubted: bool = False
-    #: Number of replies that were searched for actions.
+    #: Number of replies that the agents have read in this session.
     read: int = 0
     #: Number of replies without any action.
     unreadable: int = 0
@@ -793,7 +799,8 @@ class Caller:
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
         self.channel.read += 1
         self.channel.unreadable += unparsed > self._unparsed
-        # A reply to a call for learnings needs no actions, so it is not counted.
+        # A reply to a call for learnings needs no actions, so it does not show whether
+        # the cell's replies can be read.
         if notes == self._notes:
             self._see(unparsed > self._unparsed)
         self._unparsed, self._notes = unparsed, notes
@@ -1015,8 +1022,8 @@ class Caller:
         if fault.kind == "timeout":
             limiter.objected(None)
         elif fault.kind in THROTTLES:
-            # A wish for a pause longer than PATIENCE is ignored, because it would hold
-            # up all other calls, too.
+            # A pause longer than PATIENCE, if the server asks for one, delays only this
+            # call. Here it would hold up all other calls, too.
             wish = fault.retry_after or 0.0
             limiter.objected(
                 min(wish, self.budget.seconds_left) if wish <= PATIENCE else None

@@ -294,9 +294,8 @@ REPLAY = BackendSpec(
 )
 
 
-#: Settings of the CheeseBench paper: the prompt has exactly five past pairs of
-#: observation and action, plans are carried out completely, and every trial goes on to
-#: its end.
+#: Settings of the CheeseBench paper: the prompt has the last five pairs of observation
+#: and action, plans are carried out completely, and every trial goes on to its end.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
 #: Number of subjects of the design ``cohort``, which also replaces a sequential design
 #: where no verdict could stop the cell.
@@ -654,8 +653,8 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
-    # The names of built-in files contain the edition. Loading the files of other
-    # editions would take a tenth of the time of a short run.
+    # The name of a built-in file tells its edition. Loading the files of other editions
+    # would take a tenth of the time of a short run.
     others = [
         path
         for stem, path in files.items()
@@ -681,7 +680,7 @@ def named_protocols(
     and a name the default one.
     """
     # Commas separate names, as they do for models. Commas in the name of an existing
-    # file are part of the name.
+    # file or directory are part of the name.
     single = (
         part
         for name in names

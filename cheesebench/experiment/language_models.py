@@ -813,7 +813,7 @@ class LanguageModels:
     @property
     def unreadable(self) -> tuple[int, int]:
         """The number of this session's replies without any action, and the number of
-        all its replies that were searched for actions.
+        all replies that its agents have read.
         """
         channels = list(self._channels.values())
         return sum(one.unreadable for one in channels), sum(

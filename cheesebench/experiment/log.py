@@ -468,9 +468,9 @@ _TRIED = re.compile(r", tried \d+ times[^,]*$")
 #: Matches the sentence of a journal entry that quotes an answer.
 _ANSWER = re.compile(r"\.? The answer begins: .*", re.DOTALL)
 #: Limits on the stops after which trials were run again. ``MOST_REDRAWN``: number of
-#: these stops as a share of a cell's trials. ``MOST_OF_SUBJECT``: number of these stops
-#: of one subject. If either is exceeded, the trials of all stopped subjects count as
-#: lost from the first trial that was run again.
+#: these stops as a share of the trials that the cell has run. ``MOST_OF_SUBJECT``:
+#: number of these stops of one subject. If either is exceeded, the trials of each
+#: stopped subject count as lost from the first one that was run again.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
 #: Cause recorded for trials that count as lost for this reason.
 RUN_ANEW = "run anew"
@@ -798,7 +798,8 @@ class RunLog(recorder.LogWriter):
                 at = columns.index("variant")
                 those = f"{table}{where}"
                 those += f" AND kind != '{_ANEW}'" * (table == "journal")
-                # Old and new rows of the journal have the same ids.
+                # A row of the journal keeps its id, so the old row is deleted before
+                # the new one is inserted.
                 rows = self.select(f"SELECT {', '.join(columns)} FROM {those}", values)
                 connection.execute(f"DELETE FROM {those}", values)
                 connection.executemany(
@@ -963,7 +964,8 @@ class RunLog(recorder.LogWriter):
         answer that this quotes. If the last start was refused, the reasons of the start
         before it still hold.
         """
-        #: The notes of each cell, by what is the same in all notes with one cause.
+        #: The reasons of each cell, each with all of its texts. The key of a reason is
+        #: what its texts have in common (``alike``).
         found: dict[CellKey, dict[str, list[str]]] = {}
         earlier: dict[CellKey, dict[str, list[str]]] = {}
         where, values = _selection(plan, None)

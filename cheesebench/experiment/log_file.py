@@ -428,8 +428,8 @@ LATEST = "latest"
 LOCK_NAME = "session.lock"
 #: Seconds to wait for the lock, because ``is_claimed`` holds it for a moment.
 _CLAIM_PATIENCE = 0.5
-#: The write-ahead log is merged into the file when it has this many pages (32 MB). All
-#: writers wait for the disk while this happens.
+#: The write-ahead log is merged into the file when it has this many pages (32 MB). The
+#: process that merges it waits for the disk, and writes nothing else in the meantime.
 CHECKPOINT = 8000
 #: Maximum size of a row in bytes, for writing and for reading. Replies have at most 4
 #: MB (MAX_BODY), and the manifest contains all protocols.
@@ -641,7 +641,7 @@ def is_claimed(path: Path) -> bool:
         ) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        # Any other error means that the file is damaged, not locked.
+        # Any other error means that the file cannot be read, not that it is locked.
         return "locked" in str(error)
     return False
 

@@ -135,7 +135,9 @@ def _planned(
             memory = one.memory if request.model == plan.model else plan.memory
             goal = _goal(log, options, one)
             if plan.variant.settings and plan.control:
-                # The control no-memory overwrites settings that the words came from.
+                # The recorded ``memory`` describes the settings before the control
+                # no-memory changed them, so it cannot be derived from the recorded
+                # settings.
                 words = {"memory": plan.settings.get("memory")}
                 one = dataclasses.replace(one, settings={**one.settings, **words})
             return dataclasses.replace(one, memory=memory, goal=goal)
@@ -154,7 +156,8 @@ def _request(
     design = options.design or cells.usual_design(bool(plan.agent))
     subjects = options.subjects
     if plan.model == PERSON:
-        # People may take part in a run of models, as a number of their own.
+        # People who take part in a run of models have a design and a number of subjects
+        # of their own.
         design, subjects = plan.design, plan.subjects
     levels = {name: (level,) for name, level in plan.variant.settings}
     return CellRequest(

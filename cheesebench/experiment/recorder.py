@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import TaskEvent
     from cheesebench.records import CellPlan
 
-#: Digests of logs are added modulo this number.
+#: The digests of a log's rows are added modulo this number.
 DIGESTS = 2**256
 
 

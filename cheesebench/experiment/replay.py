@@ -430,8 +430,8 @@ def rebuild_calls(
             async for _ in life:
                 pass
 
-    # A family without actions never calls ``read_as``, so it reaches the wanted call
-    # without a _ReachedError.
+    # A family without actions never calls ``read_as``. If the wanted call is its last
+    # one, no _ReachedError is raised.
     try:
         run_blocking(live())
     except _ReachedError:

@@ -52,13 +52,14 @@ class CellSchedule:
     most_calls: int = 0
     #: Whether the agent asks a language model.
     asks_model: bool = False
-    #: Whether more sets may follow.
+    #: Whether the subjects run in sets, after each of which the cell may be decided.
     sequential: bool = False
     #: Number of subjects needed now.
     asked: int = 0
     #: Number of subjects that the verdict is expected to need.
     needed: int = 0
-    #: Whether the cell is decided, so that no further subject will be started.
+    #: Whether the cell is decided or has failed, so that no further subject will be
+    #: started.
     decided: bool = False
     #: A complete subject that is run once more before any other, to see that its trials
     #: come out as recorded, or None.
@@ -242,8 +243,8 @@ class CellSchedule:
 
 
 #: The subjects of a cell that were queued together (there may be a million). The sort
-#: key comes first: long lives precede short ones, and among equally long ones, earlier
-#: batches precede later ones.
+#: key comes first: long lives precede short ones (only if models are called), and then
+#: earlier batches precede later ones.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 
@@ -353,7 +354,7 @@ class Admission:
             return None
         spent = self._spent()
         calls = sum(cell.done * cell.most_calls for cell in self._cells)
-        # Until a cost is known, every call is assumed to cost the same.
+        # Until a cell's own cost is known, every call is assumed to cost the same.
         call = spent / calls if calls else 1.0
         best = min(self._waiting, key=lambda cell: self._expected(cell, call))
         begun = [cell for cell in self._cells if cell.awaits and not cell.decided]

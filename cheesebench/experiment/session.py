@@ -88,8 +88,8 @@ THREAD_SECONDS = 10.0
 LANDING_SECONDS = 5.0
 #: Seconds between the checks of ``finish`` that the background thread is alive.
 POLL_SECONDS = 10.0
-#: Subjects run ahead only after this many seconds, because subjects of other cells may
-#: be about to begin.
+#: Seconds to wait, after subjects were queued, before free places are filled with
+#: subjects that run ahead. Subjects of other cells may be about to begin.
 AHEAD_AFTER_SECONDS = 0.5
 
 
@@ -354,7 +354,8 @@ class RunSession:
         due = schedule.due()
         log.note_killed(plan, due)
         log.note("started", f"{len(due)} of {schedule.asked} subjects to run", plan)
-        if not plan.agent:  # The replies of a language model are in the log.
+        # A language model needs no witness: its replies are in the log.
+        if not plan.agent:
             schedule.call_witness()
         cell.yokes = yokes_of(plan, log.directory.parent)
         cell.place = self._places.of(plan, cell.specification)
@@ -470,7 +471,8 @@ class RunSession:
         try:
             try:
                 if (over := self._time_is_over(cell.plan)) is not None:
-                    # It was not stopped in a trial, so none will be run anew.
+                    # The cause names no trial, because the subject was in none. So no
+                    # trial of it will count as run anew.
                     reports.take(replace(stopped(0, over), cause=str(over)))
                     return
                 await place.runner.run(job, reports.take)

@@ -574,7 +574,7 @@ def _with_study(given: Given, study: Study) -> Given:
     # cohort. A study's own design has only one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"
     if given.recorded.get("design"):
-        own = given.recorded["design"]  # The resumed run keeps its design.
+        own = given.recorded["design"]  # A resumed or replayed run keeps its design.
     return given.filled_in(Origin.STUDY, design=own, view=list(study.views) or None)
 
 

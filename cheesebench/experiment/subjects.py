@@ -86,8 +86,8 @@ class LesionedAgent(Generic[A]):
         self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
         #: The states of ``forgets_at`` that have not been entered in this trial.
         self._left = set[str]()
-        #: A copy of the agent as it was when the trial began, or None if no memory is
-        #: lost within a trial.
+        #: A copy of the agent as it was when the trial began, or None if its lesion
+        #: does not return it to that state.
         self._kept: A | None = None
 
     def begin_trial(
@@ -474,8 +474,8 @@ class SilenceWatch:
 
     def see(self, reply: ChatReply) -> None:
         # A reply that was cut off during its reasoning is the model's own behaviour, if
-        # the server reports reasoning tokens. If it reports none, a server that cuts
-        # off every reply counts as broken.
+        # the server reports that there was reasoning. Otherwise, a reply that was cut
+        # off before any text counts as empty.
         thought = reply.reasoning.strip() or (
             reply.finish == "length" and reply.usage.reasoning
         )
