@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 #: Sizes in pixels. ``COLUMN``: width of a column. ``LINE``: height of a row. ``HEAD``:
-#: height of the head, whose names are slanted. ``EDGE``: width of the margin.
+#: height of the head, whose names are slanted, and width of the space to the right into
+#: which the last name reaches. ``EDGE``: width of the margin.
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
 #: Width of a letter of a model's name, in pixels.
 LETTER = 9

@@ -40,15 +40,15 @@ from cheesebench.statistics.wording import (
 if TYPE_CHECKING:
     from cheesebench.statistics import ControlResult, CurvePoint, Gain
 
-#: Maximum length of a text in characters. Nobody reads a longer one in a report, and it
-#: would break a table.
+#: Length, in characters, to which a text is cut unless the caller of ``clean`` gives
+#: another. Nobody reads a longer one in a report, and it would break a table.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
 #: Underscores that Markdown takes as marks. Underscores inside a word, which are
 #: frequent in names, are no marks.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-#: Characters that GitHub turns into a mention or a link.
+#: Characters that make GitHub turn the text around them into a mention or a link.
 _LIVE = re.compile(
     r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE
 )
@@ -135,7 +135,7 @@ MARKS = {
     Verdict.ERROR: "!",
 }
 NOTHING = "–"
-#: What a table has in place of numbers that are no result.
+#: Replaces the rate of an unfinished cell, which is no result.
 UNFINISHED = "unfinished"
 
 HOW_TO_READ = (

@@ -487,10 +487,11 @@ def _x(proportion: float) -> float:
 
 #: Function that puts a chart on the page and returns its number there.
 Draw = Callable[[Chart | None], int | None]
-#: Maximum size of a page in bytes. Such a page can be attached to a message and opened
-#: on a telephone.
+#: Number of bytes up to which trials are added to a page. A page of this size can be
+#: attached to a message and opened on a telephone.
 LARGEST = 10_000_000
-#: Maximum length of a text on the page, in characters. Most texts are far shorter.
+#: Maximum length, in characters, of a text that a template inserts. Most texts are far
+#: shorter.
 _LONGEST = 2_000
 _TEMPLATES = Templates("cheesebench.reports", lambda text: words.clean(text, _LONGEST))
 

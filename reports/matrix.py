@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics.summary import BestOfViews
 
 #: Maximum number of columns of a readable table. If there are more, a dialogue has one
-#: column instead of one for each condition.
+#: column instead of one for each condition. A model with more conditions than this is
+#: drawn as a grid.
 MOST = 24
 
 Kind = Literal["model", "rodent", "published", "baseline"]

@@ -344,7 +344,8 @@ def _add_rooms(
             {
                 "goals": sorted(room.goals(track, together)),
                 "turn": room.way(track, together),
-                # Without a turn, the page has the squares in the trial itself.
+                # Without a turn, the squares are those of the trial itself, which the
+                # page has.
                 **(
                     {"at": list(chain.from_iterable(room.squares(track, together)))}
                     if room.way(track, together)
@@ -421,7 +422,6 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # The agent's counters that are not 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,

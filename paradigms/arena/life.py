@@ -791,7 +791,7 @@ def plain_value(value: Any) -> Value:
 #: Distance, in cells, at which the first direction of a path is measured. A shorter
 #: path has few possible directions.
 DEPARTURE = 3.0
-#: Array of poses, each plus an action: indices into tables.
+#: Array of indices into tables. An index is a pose plus an action.
 Entries = NDArray[np.intp]
 _NONE: Entries = np.zeros(0, np.intp)
 #: A displacement: columns to the east, rows to the south.

@@ -97,7 +97,7 @@ _SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {
     "max": _largest,
 }
 #: The values of an expression are cached if it has at least ``_LONG`` operators and
-#: reads at most ``_FEW`` names.
+#: reads at most ``_FEW`` variables (or ``it``) and nothing else of a life.
 _LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

@@ -470,8 +470,7 @@ def plan_dialogue(
     temperature = kept.get("temperature")
     trials = len(asked.asked_of(0))
     subjects = subjects or (GENERATIONS if design.claims else design.subjects)
-    # The number of subjects is fixed, as in the published study. Nothing is learnt from
-    # one item to the next.
+    # The number of subjects is fixed, as in the published study.
     design = with_fixed_number(design)
     return CellPlan(
         model=model,

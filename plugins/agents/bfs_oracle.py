@@ -48,7 +48,7 @@ class BfsOracle:
         self._solid: dict[int, str] = {}
         self._barred: set[int] = set()
         #: Failures of FORWARD since an action last had an effect. They are discarded if
-        #: the subject turns out to have been frozen at the time.
+        #: the subject may have been frozen at the time.
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []

@@ -127,8 +127,9 @@ GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
 #: Cost of a punishment that is at least as large as the best reward, as a number of
 #: steps on the map.
 PUNISHMENT = 200
-#: A step on the known path that costs more than this is avoided while an untried action
-#: is near.
+#: A step that costs more than this is dear. If the known path to reward goes on with a
+#: dear step, a nearby untried action comes first. The search for untried actions takes
+#: no dear steps.
 DEAR = 12
 #: Maximum number of states that a search for an untried action visits: ``FAR`` if no
 #: path to reward is known, otherwise ``NEAR``.

@@ -59,7 +59,8 @@ def look(observation: str) -> Situation | None:
 #: Maximum difference, in degrees, between a landmark's rotation and the room's. There
 #: are differences because landmarks stand on squares of a grid, where there is space.
 TOLERANCE = 20
-#: Maximum distance of a conspicuous place from its expected position, in cells.
+#: Maximum distance, in cells, of a conspicuous place from its expected position if the
+#: room is rotated in another way.
 NEAR = 1.5
 
 

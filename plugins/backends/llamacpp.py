@@ -140,8 +140,8 @@ def main() -> None:
         1.0,
         0.0,
     )
-    # Keep web pages that are open on this machine from using the server, and serve no
-    # page of its own.
+    # Keep web pages that are open on this machine from using the server, and switch off
+    # the server's own page.
     parameters.cors_origins, parameters.ui = LOOPBACK, False
     server = library.Server(parameters)
     threading.Event().wait()

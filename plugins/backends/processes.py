@@ -28,10 +28,11 @@ from typing import Any, TextIO
 
 from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
 
-#: Seconds between the supervisor's checks of the program and of its own parent.
+#: Seconds between checks of a program and of this process's parent. While processes are
+#: being killed, checks are four times as frequent.
 _TICK = 0.2
 #: Seconds that the supervisor gets to exit, on top of the program's ``grace``, before
-#: it is killed.
+#: it is killed. It spends at most half of them on the program's last output.
 _MARGIN = 10.0
 #: The loopback address, which only this machine can reach.
 LOOPBACK = "127.0.0.1"

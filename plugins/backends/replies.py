@@ -33,7 +33,7 @@ _SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
     " completed done finish finished natural normal success",
     "length": "length maxtokens maxtoken maxoutputtokens maxcompletiontokens maxnewtokens"
     " maxlength modellength tokenlimit limit maxtokensreached modelcontextwindowexceeded",
-    # The model's tool call was malformed, which is its own behaviour.
+    # The model wrote a malformed tool call, which counts as its own behaviour.
     "unread": "malformedfunctioncall malformedtoolcall unexpectedtoolcall toomanytoolcalls"
     " invalidtoolcall functioncallfilter",
     "content_filter": "contentfilter contentfiltered filter filtered safety safe recitation"
@@ -459,7 +459,8 @@ def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
         key = re.sub("[^a-z]", "", str(name)[:60].lower())
         if isinstance(value, Mapping) and not place:
             parts = _counts(value, f"{key}.")
-            # Anthropic splits its count of written tokens by cache lifetime.
+            # Anthropic splits its count of tokens written to the cache by their
+            # lifetime.
             found += [*parts, (key, sum(count for _, count in parts))]
         else:
             found.append((f"{place}{key}", _tokens(value)))

@@ -72,7 +72,7 @@ class RayExecutor:
         self._jobs: dict[
             int, tuple[Callable[[Report], None], asyncio.Future[None]]
         ] = {}
-        #: Number of reported trials of each running job.
+        #: Number, from 1, of the last reported trial of each running job.
         self._trials: dict[int, int] = {}
         #: Numbers of the cells that the driver process knows, by the ``id`` of their
         #: plans. The jobs are kept so that no id is used again.

@@ -297,7 +297,7 @@ def main(jobs: BinaryIO) -> None:
     # does not answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
-    # Send no usage statistics unless the user asks for it.
+    # Send no usage statistics unless the user's environment asks for them.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _reach(options["address"])

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
 #: Seconds that threads get to end their trials when the session closes. Then they are
-#: abandoned.
+#: abandoned. A thread whose reports wait also checks this often whether the session
+#: closes.
 STOP_SECONDS = 2.0
 #: Maximum number of reports of one thread that wait for the event loop. With many
 #: threads, the loop is slow.

@@ -36,8 +36,8 @@ class Ascii2D:
     )
     characters = ARROWS + "\n"
 
-    #: Maximum number of scenes whose pictures are cached. A paradigm has fewer than 20:
-    #: one for each combination of doors, cues and text.
+    #: Maximum number of scenes whose pictures are cached. A paradigm usually has fewer
+    #: than 20: one for each combination of doors, cues and text.
     CACHED_SCENES = 256
 
     def __init__(self) -> None:

@@ -198,8 +198,8 @@ class Boards:
     their looks share lines of sight.
     """
 
-    #: Maximum number of cached scenes. A paradigm has fewer than 20: one for each
-    #: combination of doors, cues and text.
+    #: Maximum number of cached scenes. A paradigm usually has fewer than 20: one for
+    #: each combination of doors, cues and text.
     SCENES = 256
     #: Maximum number of bits in the cached lines of sight. The latest ones are always
     #: kept.

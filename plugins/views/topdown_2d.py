@@ -102,7 +102,7 @@ _GROUND = 0.2
 
 #: Corners of the agent's marker, a drop: the angle from the heading in degrees, and the
 #: distance from the centre in units of the marker's size. A drop has only one point, so
-#: it cannot be misread even if it has few pixels, as an arrowhead can.
+#: even one of few pixels cannot be misread, as an arrowhead can.
 _MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
 #: ``_MARKER_SIZE``: the marker's size, in squares. ``_LEAST_MARKER``: its minimum size,
 #: in pixels. The marker may be larger than a small square.

@@ -167,7 +167,7 @@ class Experience:
         self.samples: dict[aims.Kind, list[aims.Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._sights: list[Counter[tuple[object, ...]]] = [Counter(), Counter()]
-        #: The rewards met between two decisions, and in whole trials.
+        #: The extreme rewards between two decisions, and of whole trials.
         self._parts, self._wholes = Extremes(), Extremes()
         #: Whether every trial is independent of actions in earlier trials.
         self.is_independent = True
@@ -715,7 +715,8 @@ class Experience:
         found = self._without_choice.get(id(root))
         if found is None:
             code = self.code(root.reward, root.said)
-            # No action led here from a life's first trials, so what followed is stored.
+            # In the collected lives, ``following`` is not set: the next trial is the
+            # next entry of the life.
             following = root.following or self._after(root)
             found = aims.Passed(root.score, code, self.ranks_of_nowhere, 0, following)
             self._without_choice[id(root)] = found

@@ -42,7 +42,8 @@ EFFORT, POLISH = 3000, 600
 #: actions takes this many steps of a life for each step that is left in the trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Maximum number of failed searches in a stage (see ``Hypothesis.stage``) without a
-#: known success.
+#: known success. In other stages, single actions are no longer repeated through the
+#: trial after this many.
 IN_VAIN = 4
 #: Maximum numbers. ``LISTS``: lists of moves that are kept for some circumstances once
 #: one of them has succeeded, or failed lists that are tried again in a stage.

@@ -244,7 +244,7 @@ def audit_blind(
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
     if specification.document.success is None and verdict == "FAIL":
-        verdict = "note"  # A verdict is about the mean, not about single trials.
+        verdict = "note"  # The protocol judges a mean, not single trials.
     rate, tried = (
         best.rate(runs.Z99),
         sum(

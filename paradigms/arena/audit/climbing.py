@@ -34,8 +34,8 @@ IN_VAIN, LONG_IN_VAIN = 5, 15
 #: A rule is run in fresh lives with ``FRESH`` judged trials. The run ends earlier if it
 #: has taken ``CONFIRMED`` steps (at an effort of 1), but not before ``FEWEST`` balanced
 #: groups of subjects. While the interval contains the bar, the run goes on, up to
-#: ``UNSETTLED`` times as far. It is looked at after each doubling only, so that it
-#: seldom leaves the bar by chance.
+#: ``UNSETTLED`` times as far. The interval is checked only after each doubling, so that
+#: it seldom excludes the bar by chance.
 FRESH, CONFIRMED, FEWEST, UNSETTLED = 4000, 1_000_000, 4, 16
 
 

@@ -37,7 +37,7 @@ from cheesebench.protocol.specification import Place, ReferenceSpec
 #: more lives if a requirement stays undecided (``MORE_LIVES``).
 LIVES, TRIALS = 8, 480
 #: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent, a
-#: lesion without a requirement that has led two lives leads no more.
+#: search without a requirement ends, if two lives have been led.
 STEPS = 30_000_000
 #: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement,
 #: it also stops then if the interval is no wider than ``NARROW``.
@@ -481,11 +481,15 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
 
 
 #: Minimum final pass rate of an intact subject. Below it, the search may be too weak,
-#: and low rates under lesions would prove nothing.
+#: and low rates under lesions would prove nothing. Under a lesion that spares the
+#: construct, such a final rate is enough.
 INTACT_AT_LAST = 0.99
-#: Minimum pass rate under a lesion that spares the construct.
+#: Minimum pass rate under a lesion that spares the construct, unless the final rate
+#: reaches ``INTACT_AT_LAST``. In the rule on rewards, it is the bar of a protocol
+#: without a reference.
 SPARED = 0.95
-#: Number of lives after which an errand without a clear gain is given up.
+#: Number of lives after which an errand without a clear gain is given up. Errands also
+#: leave out this many of the first seeds.
 ERRANDS = 2
 #: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999
@@ -495,7 +499,8 @@ EXCESS = "; the excess is within chance"
 #: Added to a bound that is below the observed rate.
 BY_CHANCE = " (more was found by chance, in few trials)"
 CONTRADICTED = "; the observed rate exceeds the proved bound: a bug in the audit"
-#: Added to a row that the construct does not name.
+#: Added to the row of an earlier amnesia (``earlier_amnesias``) that the construct does
+#: not name.
 TOLD_LATER = (
     "; tried because the construct's amnesia also removes what is told after the state named here:"
     " if only what comes before it is to be remembered, let the construct name this amnesia instead; if both are,"

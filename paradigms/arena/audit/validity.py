@@ -810,7 +810,7 @@ def _forced(
                     found, columns, paradigm.program.geometry, number % FOLDS, number
                 )
                 with suppress(ProtocolError):
-                    # The state needs values that only a regular entry would have set.
+                    # The state may need values that only a regular entry sets.
                     observer(twin := life.twin(), twin.force(name))
             while life.step(STAY)[2] == RUNNING:
                 pass

@@ -62,7 +62,7 @@ SETTINGS: Mapping[str, Any] = {
     "images_in_history": True,
     # Sampling parameters, which the harness reads.
     "temperature": 0.7,
-    # If it is not set, it is computed from the other settings (`reply_tokens`).
+    # If the user sets none, it is computed from the other settings (`reply_tokens`).
     "max_tokens": 256,
 }
 #: Settings of ``llm-tools``: all settings of ``llm``, and how the model answers.
@@ -306,19 +306,20 @@ class LlmAgent:
         self._system = Message("system", (text,), stays=True)
         self._past: list[_Past] = []
         self._learnings = ""
-        #: Events since the last call. Without a history, they are events of the present
-        #: stretch only.
+        #: Events since the last accepted reply. Without a history, only events of the
+        #: present stretch.
         self._events: list[prompts.Event] = []
         #: Events of earlier stretches that the model has not seen. Notes on them are
         #: requested before the next stretch.
         self._untold: list[prompts.Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
-        #: Number of rejected replies to the current prompt, all without an action.
+        #: Number of rejected replies to the current prompt. None of them names an
+        #: action.
         self._refused = 0
-        #: Number of consecutive replies without an action, across trials. After
-        #: ``patience`` such replies, the model is asked once per trial until it answers
-        #: again.
+        #: Number of consecutive accepted replies without an action, across trials.
+        #: After ``patience`` such replies, the model is asked once per trial until it
+        #: names an action again.
         self._silent = 0
         self._counts: Counter[str] = Counter()
 

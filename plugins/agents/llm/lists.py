@@ -85,6 +85,7 @@ _NOT_OFFERED = {
     for way in ("left", "right", "back", "backward", "backwards", "up", "down")
 }
 #: Maximum number of words and hyphens in a name ("turn to your left without moving").
+#: Other words count as an unknown item only if they are no more than this.
 _MOST_TOKENS = 6
 #: Characters that mean nothing at the beginning or end of a line.
 BLANKS = " \t\n*_`"
@@ -292,7 +293,8 @@ class _Reader:
     def _is_no_action(self, written: Sequence[str], explains: bool) -> bool:
         """Return whether these words are an item of the list that is not an action."""
         if explains or self._loose:
-            # Within an explanation, only words spelt like names count.
+            # Within an explanation, only words in capital letters count, and only if
+            # the first item is in capital letters.
             name = "".join(token for token in written if token not in ("_", "-"))
             like = name.isalpha() and name.isupper() and len(name) > 2
             return like and self._found[0].name.isupper()

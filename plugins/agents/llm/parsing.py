@@ -30,8 +30,8 @@ from cheesebench.plugins.agents.llm import lists
 from cheesebench.plugins.agents.llm.prompts import form_words, messages
 from cheesebench.plugins.agents.llm.turns import until_role, until_token
 
-#: Maximum number of characters of a reply that are read. Of a longer reply, they are
-#: the last ones, where the actions are.
+#: Maximum number of characters of a reply that are read. The last ones are read,
+#: because the actions are at the end.
 MAX_READ = 200_000
 
 #: Matches a tag such as ``</s>`` or ``<answer>``. The tag means nothing unless it names

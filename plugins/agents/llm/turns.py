@@ -18,7 +18,7 @@ _ROLE_TOKEN = (
     rf"|<{_BAR}START_OF_TURN_TOKEN{_BAR}>)"
 )
 #: Matches a token or heading that opens the model's own turn. At the beginning of a
-#: reply it means nothing.
+#: reply it is skipped.
 _OPENS_OWN = re.compile(
     rf"\s*(?:<s>|<bos>|<{_BAR}begin[_▁]of[_▁](?:text|sentence){_BAR}>"
     rf"|{_ROLE_TOKEN}\s*(?:<{_BAR}CHATBOT_TOKEN{_BAR}>|(?:{_OWN})\b)"
