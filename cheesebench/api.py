@@ -177,16 +177,16 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
     )
 
 
-#: A run shows this many controls in its last line.
+#: A run lists at most this many controls. If it has more, it says only how many.
 MOST_CONTROLS = 3
-#: The limit of a run that was reached, in a cause of missing trials.
+#: Matches the limit that was reached, in a cause of missing trials.
 _LIMIT = re.compile(r"--(max-\w+) (\S+) is reached")
 #: The budgets that include what was spent before ``resume``.
 _COUNTED = ("max_cost", "max_tokens")
 #: Height of the player in a notebook, in pixels, until the player reports its own.
 HEIGHT = 900
-#: Gives a player's frame the height that the page in it reports, because a notebook
-#: cannot measure a sandboxed page.
+#: Gives a player's frame the height that the page in it reports (at most 5000 pixels),
+#: because a notebook cannot measure a sandboxed page.
 _FIT = """<script>addEventListener("message", ({source, data}) => {
   for (const frame of document.querySelectorAll("iframe.cheesebench-trial"))
     if (frame.contentWindow === source && data?.cheesebenchHeight > 0)

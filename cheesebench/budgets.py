@@ -72,7 +72,8 @@ def larger_budgets(
     return found, "; ".join(one.text for one in budgets) + why
 
 
-#: Why a budget may not suffice, by whether the rest cannot be estimated.
+#: Why a budget may not suffice. The key is whether the cost of the rest cannot be
+#: estimated.
 _WHY = {
     True: ". The cost of the rest cannot be estimated yet, so the budget is doubled",
     False: ", because no trial has ended yet",

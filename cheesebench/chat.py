@@ -168,8 +168,8 @@ class Usage:
     written: int = 0
 
 
-#: Why a reply ended. ``length``: it was cut off at ``max_tokens``. ``unread``: the
-#: server could not read the model's text as a call of the tool.
+#: Why a reply ended. ``length``: it was cut off at a limit on its tokens. ``unread``:
+#: the server could not read the model's text as a call of the tool.
 Finish = Literal["stop", "length", "unread", "other"]
 
 
@@ -212,7 +212,8 @@ TRANSIENT: frozenset[FaultKind] = frozenset(
     {"rate_limit", "overload", "timeout", "connection", "server", "malformed"}
 )
 #: Faults of the account or the options: no call of this model can succeed, so all of
-#: its subjects stop.
+#: its subjects stop. If the server has answered before, such a call is retried a few
+#: times first.
 FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_model"})
 
 

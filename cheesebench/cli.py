@@ -101,7 +101,8 @@ def _outcome(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     name = next((one for one in arguments if not one.startswith("-")), "")
-    # Plugins are loaded only if they can make a difference.
+    # A plugin's command cannot replace ours, so plugins are loaded only for other
+    # names.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
         raise _no_command(name, commands)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
-#: Characters that start a formula in a spreadsheet (also after spaces), from OWASP's
-#: list. The last four are full-width forms.
+#: Characters that start a formula in a spreadsheet (also after spaces and line feeds),
+#: from OWASP's list. The last four are full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 #: Separates the members of a set.
 SEPARATOR = "|"

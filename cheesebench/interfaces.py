@@ -478,7 +478,7 @@ class TestOutcome(Protocol):
         ...
 
 
-#: Controls that make the cues of a paradigm uninformative; see ``experiment.controls``.
+#: Controls that change the cues of a paradigm; see ``experiment.controls``.
 CueControl = Literal["cue-off", "cue-shuffled", "labels-swapped"]
 
 

@@ -232,7 +232,8 @@ def _as_it_stands(
     for entry in entries.values():
         if (entry.backend, entry.id) == (backend, identity):
             return dataclasses.replace(entry, name=name, aliases=())
-    # It is unknown whether the model accepts images. The server will say so.
+    # It is unknown whether the model accepts images. If it does not, its server refuses
+    # them.
     return ModelEntry(
         name=name,
         backend=backend,

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import AgentKind, BaseSpecification
     from cheesebench.statistics import RunSummary
 
-#: Modules of this distribution, registered exactly like third-party plugins. Entry
-#: points are for third parties only.
+#: Modules of this distribution that are registered as plugins. They have the same hooks
+#: as third-party plugins, but no entry points.
 BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",

@@ -227,7 +227,7 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
     probes = [f"{name}=probe" for name in names]
     try:
         _, unknown = parser.parse_known_and_unknown_args(probes)
-    except pytest.UsageError:  # the option takes no value, or rejects this one
+    except pytest.UsageError:  # an option takes no value, or rejects this one
         if len(names) == 1:
             return names
         middle = len(names) // 2

@@ -81,14 +81,14 @@ def is_measurement(value: object) -> TypeGuard[float]:
 
 
 #: Evidence that a verdict needs: bets against its opposite must have multiplied their
-#: wealth by this number (``statistics.betting``). A verdict is then wrong with a
-#: probability of at most 1 in 20.
+#: wealth by this number (``statistics.betting``), or by a multiple of it with
+#: ``--familywise``. A verdict is then wrong with a probability of at most 1 in 20.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.
 MOST_SUBJECTS = 120
 #: The first numbers of subjects after which a sequential cell is judged. Beyond the
-#: last of them, it is judged after every 10 subjects.
+#: last of them, it is judged after every 10 subjects, and at its maximum.
 FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 

@@ -32,8 +32,8 @@ _SECRET_LOOKS = re.compile(
 _MAY_HOLD_KEY = re.compile(
     r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}"
 )
-#: Matches a value whose pieces are secret, too. It has a digit, has no blank, and does
-#: not begin like a path or an address.
+#: Matches a value whose pieces are secret, too. It has at least 12 characters, a digit
+#: and no blank, and does not begin like a path or an address.
 _RANDOM = re.compile(r"(?![/~.]|[a-z]+://)(?=\S*[0-9])\S{12,}")
 #: Matches what may separate the characters of a key, and so hide it from a search but
 #: not from a reader: spaces, line breaks, escape codes and invisible characters.
@@ -134,8 +134,8 @@ def inert(text: str) -> str:
 
     Lines are wrapped later, so any word may come to stand at the start of a line.
     """
-    # This test is quick. Mazes are full of "##", and tables of calls have millions of
-    # texts.
+    # This test is quick, because tables of calls have millions of texts. It looks for
+    # more than "##", because mazes are full of it.
     if "::" not in text and "##[" not in text and "##vso[" not in text:
         return text
     return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", text)

@@ -108,7 +108,7 @@ class _Conversation:
         subject: int,
         view: View,
     ) -> None:
-        #: Why replies are not shown, or empty if they are.
+        #: Why replies are not shown. It is empty if they are, or if there are none.
         self.problem = ""
         #: Whether the replies do not lead to the recorded trials.
         self.differs = False

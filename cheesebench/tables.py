@@ -21,8 +21,9 @@ from cheesebench.extras import install_command
 if TYPE_CHECKING:
     import pandas
 
-#: Maximum number of characters of a value in a printed table. ``rows()`` has the whole
-#: value.
+#: Maximum number of characters of a value in a printed table, and of a text in the
+#: ``repr`` of a part of a result. ``rows()`` has the whole value. In a notebook, the
+#: column of a longer text is wide.
 WIDEST = 40
 #: Maximum number of characters in the ``repr`` of a part of a result.
 LONGEST = 200

@@ -26,8 +26,8 @@ _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 #: When the rest of a plan is dropped before the end of a trial. ``boundary`` means when
 #: the subject is held or moved. ``change`` means also when the observation changes for
-#: a reason other than the subject's movement, or a reward differs from the usual price
-#: of a step.
+#: a reason other than the subject's movement, or a reward differs both from the last
+#: one and from the usual price of a step.
 Interrupts = Literal["never", "boundary", "change"]
 
 
@@ -37,7 +37,8 @@ class AgentFaultError(PluginError):
     """
 
 
-#: Exceptions that may occur in an agent's code without being its fault.
+#: Exceptions that pass through an agent's code unchanged: the first three are not its
+#: fault, and the last one already blames it.
 NOT_ITS_OWN = (
     KeyboardInterrupt,
     GeneratorExit,
