@@ -78,10 +78,11 @@ ACTS = 0.5
 #: Minimum share of the allowed actions that a reply names on average. Below it, a model
 #: is unlike any player.
 ENOUGH = 0.75
-#: Number of reasoning tokens per reply that is assumed without a measurement.
+#: Number of reasoning tokens per reply that is assumed, without a measurement, for a
+#: model that reasons.
 REASONING = 1000
-#: A rehearsal begins no trial after this many calls. By then, every agent's history is
-#: full.
+#: A rehearsal begins no trial after this many calls. By then, an agent's history is
+#: full, unless the user has set a very long one.
 MOST_CALLS = 200
 #: For a verdict about a measure, ``LIVES`` subjects that move at random are run, or
 #: fewer if these have more than ``STEPS`` steps together.

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
     Cell = tuple[CellPlan, BaseSpecification]
 
-#: Minimum number of questions to each model. Every cell has at least one question.
+#: Number of questions to each model, shared among its cells. Every cell that makes
+#: calls puts at least one. So many are in flight at once if the server does not say how
+#: many it can take.
 QUESTIONS = 6
 #: Timeout for one answer, in seconds.
 TIMEOUT = 300.0

@@ -107,7 +107,7 @@ class EarlierRuns:
             try:
                 yield RunLog.open_read_only(path.parent)
             except (CheeseBenchError, sqlite3.Error, OSError):
-                continue  # The log is damaged, or from another version.
+                continue  # The log is damaged, unreadable or from another version.
 
 
 def _subject_of(

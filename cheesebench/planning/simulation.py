@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Intraclass correlation (ICC) that is assumed if none is known.
+#: Intraclass correlation (ICC) that is assumed if none is known, except for an agent
+#: without memory.
 ICC_FLOOR = 0.3
-#: Number of simulated runs. The standard error of a share of runs is then at most 1.6
-#: points.
+#: Number of simulated runs (``subjects_needed`` simulates half as many). The standard
+#: error of a share of runs is then at most 1.6 points.
 RUNS = 1000
 #: Cells with more subjects than this are not simulated, to save memory. Their
 #: probabilities would be almost 0 or 1.
@@ -92,7 +93,8 @@ class Subjects:
             variance = self.mean * (1 - self.mean)
             if not self.spread or not variance:
                 return np.full(shape, self.mean)
-            # The spread is largest if each subject either always or never succeeds.
+            # The spread is largest if each subject either always or never succeeds. A
+            # larger one is taken as that.
             concentration = max(variance / self.spread**2 - 1, 1e-3)
             return random.beta(
                 self.mean * concentration, (1 - self.mean) * concentration, shape

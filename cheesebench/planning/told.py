@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cheesebench.planning.earlier import Manner
     from cheesebench.records import CellPlan
 
-#: These types are in ``planning``, which imports this module.
+#: These types are defined in ``planning``, which imports this module.
 CellForecast: TypeAlias = Any
 Forecast: TypeAlias = Any
 UNKNOWN = "?"

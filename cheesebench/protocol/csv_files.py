@@ -237,7 +237,7 @@ ANIMALS = Kind(
     1_000_000,
     10_000,
 )
-#: Maximum length of an animal's name in characters.
+#: Maximum length, in characters, of an animal's name and of a number.
 MAX_NAME = 100
 #: The highest number that a row may have for a session, its trials, or trials passed.
 MAX_NUMBER = 1_000_000
@@ -372,7 +372,7 @@ class _OddRows:
             self._file.error(f"{sentence}{more}.", remedy, place.line, place.column)
 
 
-#: Names of columns whose values divide animals into groups, which should not be pooled.
+#: Names of columns that usually divide animals into groups, which should not be pooled.
 _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
@@ -525,7 +525,8 @@ def _how_to_name(
     return f"{said} (here: {','.join(header)[:80]})."
 
 
-#: The cells of a row in words, by the columns of the file. Remedies contain them.
+#: The cells of a row in words, by the columns of the file. Remedies contain them. A
+#: measure under ``counts`` has the words for ``MEASURED``.
 SAID = {
     COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
     MEASURED: "the animal, the session (from 1) and the value, a number",

@@ -390,7 +390,9 @@ class Arena(DocumentModel):
     )
 
 
-#: Maximum number of rows in a table, and in a permuted block including copies.
+#: Maximum number of rows of a draw: in a table, in a permuted block (including copies),
+#: with weights, and with all permutations or samples written out. It also limits the
+#: numbers in a range.
 MAX_ROWS = 10_000
 
 

@@ -271,7 +271,7 @@ def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
         if key in plan.settings and (own := str(plan.settings[key])) != str(
             published_value
         ):
-            # A custom prompt has many lines.
+            # A custom prompt is too long to be shown.
             shown = own if len(own.split()) == 1 else "a prompt of its own"
             given = f"{option}{'' if option.endswith('=') else ' '}{published_value}"
             yield f"'{name}' was published with {given}; this run has {shown}."

@@ -160,7 +160,8 @@ class Serving:
     _known: set[object] = field(default_factory=set, init=False)
     #: Connections on which a client with the token is being answered.
     _busy: set[object] = field(default_factory=set, init=False)
-    #: Time of the last reply on a connection (by the loop's clock).
+    #: Time of the last reply on a connection or, before the first reply, of the first
+    #: check that found it (by the loop's clock).
     _since: dict[Any, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:

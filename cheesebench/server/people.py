@@ -96,7 +96,8 @@ class ParticipantStore:
     ) -> None:
         self.path = directory / FILE_NAME
         self._clock = clock
-        #: Time at which each unused place was given, or was found after a restart.
+        #: Time at which each taken place was given or, after a restart, first
+        #: considered for another person.
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
             check_plain(directory)

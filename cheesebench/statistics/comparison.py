@@ -81,8 +81,8 @@ UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
 #: The loss of pass rate that the answer "no loss" excludes.
 LOSS = 0.3
-#: The loss that "no loss" excludes for a measure, as a multiple of its margin (but at
-#: most half of the measure's range).
+#: The loss that "no loss" excludes for a measure, as a multiple of its margin. It is at
+#: most half of the measure's range, unless the margin alone is larger.
 LOSS_IN_MARGINS = 3
 
 
@@ -224,7 +224,7 @@ def count_cell(
         design=plan.design,
         trials=plan.trials,
         estimand=plan.estimand,
-        # A single set cannot stop because of its result.
+        # A cell of a single set cannot be stopped by its result.
         sequential=plan.sequential and len(sets_until(plan.subjects)) > 1,
         agent=plan.agent,
         settings=plan.settings,

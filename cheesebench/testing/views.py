@@ -15,7 +15,7 @@ from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, n
 
 RULES: Rules[interfaces.View] = Rules()
 
-#: The meanings of the characters in the drawings below.
+#: The meanings of the characters in the drawings below. All other characters are floor.
 _KINDS: dict[str, interfaces.TileKind] = {
     "#": "wall",
     " ": "void",
