@@ -337,7 +337,7 @@ def read(name: str, kind: Kind, value: Any) -> Any:
             seen = f"<{type(value).__name__}>"
         elif hasattr(value, "rows"):
             seen = f"<{type(value).__name__}>"
-            remedy = " This is a table: to draw it, use its frame()."
+            remedy = " This is a table: its frame() returns a data frame."
         raise errors.OptionError(
             f"{name}={seen}: expected {kind.wanted}.{remedy}"
         ) from None

@@ -128,13 +128,17 @@ def audit_animal(
     """
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:
-        return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
+        return [
+            AuditFinding(
+                rule, "note", "the protocol has no reference for a verdict", {}
+            )
+        ]
     if reference.measured is None:
         margin = specification.document.margin
         animal = simulation.declared_animal(
             reference, specification.judged_sessions, margin, seed=settings.seed
         )
-        attained = f"succeed in {percent(animal.mean)} of the trials that are compared with {percent(reference.value)}"
+        attained = f"succeed in {percent(animal.mean)} of the trials that count (the reference says {percent(reference.value)})"
     else:
         assert specification.judged is not None
         animal = simulation.declared_animal(

@@ -176,7 +176,9 @@ def _other_than_set(log: RunLog) -> Iterator[str]:
         yield f"{found.frozen.name} also has {', '.join(found.missing)}"
     for plan in log.plans():
         known = {plan.protocol, plan.twin_of} & set(found.frozen.protocols)
-        if plan.control or not known:
+        if plan.control:
+            yield f"{plan.label} was also run with {plan.variant}"
+        elif not known:
             yield f"{plan.label} is neither a protocol of {found.frozen.name} nor a twin of one"
 
 

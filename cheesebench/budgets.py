@@ -68,14 +68,15 @@ def larger_budgets(
     found = {one.key: one.larger for one in budgets if one.larger is not None}
     if not found:
         return {}, ""
-    why = "." if not is_least else f"{_WHY[needed is None]}; {_PLAN}"
+    which = "the budget" if len(budgets) == 1 else "each budget"
+    why = f"{_WHY[needed is None].format(which)}; {_PLAN}" if is_least else "."
     return found, "; ".join(one.text for one in budgets) + why
 
 
 #: Why a budget may not suffice. The key is whether the cost of the rest cannot be
 #: estimated.
 _WHY = {
-    True: ". The cost of the rest cannot be estimated yet, so the budget is doubled",
+    True: ". The cost of the rest cannot be estimated yet, so {} is doubled",
     False: ", because no trial has ended yet",
 }
 _PLAN = "cheesebench plan says what a run takes."

@@ -615,9 +615,10 @@ def check_address(url: str, *, query: bool = False) -> None:
     plain, _, asked = url.partition("?") if query else (url, "", "")
     harmless = not asked or all(map(_QUERY.fullmatch, asked.split("&")))
     if not {"@", "?", "#"}.isdisjoint(plain) or not harmless:
+        version = " (and ?api-version=..., if the server needs it)" * query
         raise OptionError(
             "The base URL has a user, a query or a fragment ('@', '?' or '#'), which may be a key and would be recorded. "
-            "Write scheme, host, port and path only (and ?api-version=..., if the server needs it); a key belongs in an "
+            f"Write scheme, host, port and path only{version}; a key belongs in an "
             "environment variable."
         )
     if not _is_address(url):

@@ -161,7 +161,8 @@ def _options_of(arguments: Sequence[str]) -> list[str]:
 def _meant(option: str, known: Iterable[str]) -> str:
     """Return a hint to the option that an unknown one was probably meant to be."""
     if option.removeprefix("--") in {one.name for one in OPTIONS}:
-        return f" {option} is an option of a run: pytest --model NAME {option} ..."
+        more = "..." if option == "--model" else f"{option} ..."
+        return f" {option} is an option of a run: pytest --model NAME {more}"
     return did_you_mean(option, known)
 
 

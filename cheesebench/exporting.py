@@ -265,7 +265,8 @@ TABLES = {
     for table in (
         Table(
             "trials",
-            "one row per trial, including missing ones; `success` is as recorded, `judged` says whether the verdict is about it",
+            "one row per trial, including missing ones; `success` is as recorded, `judged` says whether the trial counts for "
+            "the verdict",
             {**_TRIAL, **_MOVE_COLUMNS},
             _trials,
         ),

@@ -48,7 +48,9 @@ class FrozenSet:
         """
         for plan in plans:
             kept = self.protocols.get(plan.twin_of)
-            if kept is None or plan.control:
+            if plan.control:
+                yield f"{plan.label} was also run with {plan.variant}"
+            elif kept is None:
                 yield f"{plan.label} is not a twin of a protocol of {self.name}"
             else:
                 public = replace(plan, protocol=plan.twin_of, sha256=kept["sha256"])

@@ -566,7 +566,7 @@ def plan(
         if not is_run:
             raise
         raise OptionError(
-            f"'{models}' is a run, and no model. Give plan(cheesebench.open_run('{models}'))."
+            f"'{models}' is a run, not a model. Give plan(cheesebench.open_run('{models}'))."
         ) from None
 
 
@@ -598,7 +598,7 @@ def forecast_of(
     plugins, values = plugins or installed_plugins(), given.resolve()
     if not (values.model or values.study):
         raise OptionError(
-            "Name a model: --model NAME, or --profile NAME with a profile that names one."
+            "Name a model: --model NAME, or a --profile or --study that names one."
         )
     settings, _ = run_settings.cell_settings(
         given, plugins, Path.cwd(), usual_protocols=usual

@@ -108,7 +108,7 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
         frame: object = view.render(scene, column, row, heading)
     if not isinstance(frame, str):
         raise PluginError(
-            f"The view '{view.name}' has drawn {frame!r}. Its render must return a string."
+            f"The view '{view.name}': render returned {shown(frame)}. Return a string."
         )
     return frame
 

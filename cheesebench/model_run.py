@@ -372,9 +372,9 @@ class ModelRun:
             self._silence_said = seconds
             said = f" ({fault.rstrip('.')})" if fault else ""
             self._tell_at_once(
-                f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}; waiting up to "
-                f"{self.settings.calls.patience.request:g} s for each, or as long as a server reports progress "
-                "(--cheese-timeout; --reply-tokens makes replies shorter)."
+                f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}. Each may take "
+                f"{self.settings.calls.patience.request:g} s (--cheese-timeout), or longer while a server reports progress. "
+                "--reply-tokens makes replies shorter."
             )
 
     def mention_news(self) -> None:

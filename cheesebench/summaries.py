@@ -64,8 +64,8 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
             known, first = rules.setdefault(plan.protocol, (rule, log))
             if rule != known:
                 raise OptionError(
-                    f"{plan.protocol} has other rules in {log.path} than in {first.path} (protocol, design, trials or "
-                    "margin). Their results cannot be compared: leave one of them out."
+                    f"{plan.protocol} has other rules in {log.path} than in {first.path} (protocol, design, trials, "
+                    "estimand or margin). Their results cannot be compared: leave one of them out."
                 )
     calls = {key: one for log in logs for key, one in calls_by_cell(log).items()}
     causes = {key: one for log in logs for key, one in log.causes().items()}

@@ -148,7 +148,7 @@ class TrialLoop:
                 break
         if len(self.letters) == before:
             raise AgentFaultError(
-                f"The agent '{self._agent}' returned no action. To wait, return 3 (STAY)."
+                f"The agent '{self._agent}' returned no action. To wait, return [3] (STAY)."
             )
         self._wait()
 

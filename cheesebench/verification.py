@@ -225,7 +225,7 @@ def _told_of(name: str, asked: str, totals: records.CallTotals) -> str:
     except CheeseBenchError:
         return ""
     if entry.id != asked:
-        return f" {name} was asked for as '{quoted(asked)}'."
+        return f" In the log, {name} stands for '{quoted(asked)}', here for '{quoted(entry.id)}'."
     usage = Usage(
         prompt=totals.prompt,
         completion=totals.completion,

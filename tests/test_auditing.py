@@ -51,7 +51,7 @@ def test_animals_that_follow_the_reference_are_judged_like_models() -> None:
         "runs": 200,
     }  # fmt: skip
     assert found.text.startswith(
-        "animals that follow the reference succeed in 75 % of the trials that are compared with 75 %; they FAIL in "
+        "animals that follow the reference succeed in 75 % of the trials that count (the reference says 75 %); they FAIL in "
     )
     assert " of 200 runs with 10 subjects and " in found.text
     assert found.text.endswith(" with 120")
@@ -92,7 +92,7 @@ def test_animals_that_fail_are_a_fault_of_the_reference(
 
 def test_without_a_reference_there_is_a_note() -> None:
     [found] = audit_animal(protocol("[]"), SETTINGS)
-    said = "there is no reference for 'success'"
+    said = "the protocol has no reference for a verdict"
     assert found == AuditFinding("declared animal", "note", said, {})
 
 

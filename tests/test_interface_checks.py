@@ -448,6 +448,6 @@ def test_a_view_draws_text() -> None:
     assert rendered(view, scene, 1, 2, 90) == "scene 1 2 90"
     with pytest.raises(
         PluginError,
-        match=r"The view 'blank' has drawn 0. Its render must return a string.",
+        match=r"The view 'blank': render returned 0, an int. Return a string.",
     ):
         rendered(view, nothing, 1, 2, 90)

@@ -195,9 +195,9 @@ def test_a_silence_is_said_after_a_minute_and_then_every_four(tmp_path: Path) ->
     assert spoken == [False, True, False, False, True, True, False, True, False]
     patience = work.settings.calls.patience.request
     assert said[0] == (
-        f"cheesebench: no reply from 'lab/a' for 60 s; waiting up to {patience:g} s for each, "
-        "or as long as a server reports progress (--cheese-timeout; --reply-tokens makes "
-        "replies shorter)."
+        f"cheesebench: no reply from 'lab/a' for 60 s. Each may take {patience:g} s "
+        "(--cheese-timeout), or longer while a server reports progress. --reply-tokens "
+        "makes replies shorter."
     )
 
 
@@ -207,7 +207,7 @@ def test_a_silence_has_its_cause_and_news_come_first(tmp_path: Path) -> None:
     )
     work.mention_silence()
     assert said[0] == "cheesebench: the server has died"
-    assert said[1].startswith("cheesebench: no reply from 'lab/a' for 75 s (HTTP 503);")
+    assert said[1].startswith("cheesebench: no reply from 'lab/a' for 75 s (HTTP 503).")
 
 
 def test_after_ctrl_c_no_call_is_made(tmp_path: Path) -> None:

@@ -95,5 +95,5 @@ def test_a_model_that_was_asked_for_by_another_name_is_told() -> None:
     other = replace(ASKED, settings={"id": "gpt-5"})
     unknown = plan_of(model="nobody-knows", agent="llm", settings={"id": "x"})
     assert _told(log(ASKED, unknown, plan_of())) == ""
-    said = " openai/gpt-4.1 was asked for as 'gpt-5'."
+    said = " In the log, openai/gpt-4.1 stands for 'gpt-5', here for 'gpt-4.1'."
     assert _told(log(other, replace(other, view="v"))) == said

@@ -254,7 +254,7 @@ def test_a_wrong_value_is_named_in_brief() -> None:
         (np.zeros(3), "x=<ndarray>: expected text."),
         (
             Table(),
-            "x=<Table>: expected text. This is a table: to draw it, use its frame().",
+            "x=<Table>: expected text. This is a table: its frame() returns a data frame.",
         ),
     ):
         with pytest.raises(OptionError) as caught:

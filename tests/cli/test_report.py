@@ -353,7 +353,7 @@ def test_a_name_of_another_model_is_told(
         subjects=2,
         run_id="one",
     )
-    assert "was asked for" not in run("report", "one", "--verify").err
+    assert "stands for" not in run("report", "one", "--verify").err
     with rewritten(here / "results/one/run.sqlite") as log:
         for change in RENAMED:
             log.execute(change)
@@ -362,7 +362,7 @@ def test_a_name_of_another_model_is_told(
         reads_only = command[0] == "export" or command == ("report", "one")
         if reads_only or not seeded:
             assert found.code == 0
-            told = "gpt-5.4-mini was asked for as 'script.yaml'."
+            told = "In the log, gpt-5.4-mini stands for 'script.yaml', here"
         else:
             assert found.code == 2
             told = "Call 1 asked something else."

@@ -134,7 +134,7 @@ def test_one_observer_that_fails_is_named_and_others_go_on(
     [
         (
             "return None",
-            "The view 'blank' has drawn None. Its render must return a string.",
+            "The view 'blank': render returned None. Return a string.",
         ),
         (
             "return scene.texts",
