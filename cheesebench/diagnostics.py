@@ -284,6 +284,8 @@ _WARNINGS = {
     338: "A subject that does nothing has the best value of the measure that the verdict is about, and passes.",
     339: "The variable that a verdict is about begins outside the range of the verdict.",
     340: "A drawn name is compared with a name that is spelt a little differently: they are never equal.",
+    341: "The animals' curve goes the other way than the verdict's `better`.",
+    342: "A wall of the map has a hole, beside which there is nothing: a subject stops there as at an edge.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

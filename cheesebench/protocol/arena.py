@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import TypeVar
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
@@ -471,6 +473,7 @@ def build_arena(
         return None
     if not drawn:
         _check_first_row(text, node.find(["map"]).position, diagnostics)
+        _check_wall(text, places.kinds, node.find(["map"]), diagnostics)
     _check_groups(groups, places, node, diagnostics)
     arena = Arena(
         kinds=tuple(places.kinds),
@@ -665,6 +668,37 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
         diagnostics.warning(
             328, place, sentence, f"Indent the first row by {much} more."
         )
+
+
+#: A map is walled, and a missing piece of wall is a slip, if at least this many pieces
+#: of wall stand beside its floor for each one that is missing.
+_WALLED = 5
+
+
+def _check_wall(
+    text: str, kinds: Sequence[str], node: Node, diagnostics: Diagnostics
+) -> None:
+    """Warn (342) of floor beside nothing, in a map that has walls elsewhere."""
+    blank = VOID * len(kinds[0])
+    rows = [VOID + row + VOID for row in (blank, *kinds, blank)]
+    beside = Counter[str]()
+    open_at = list[Square]()
+    for row, column in product(range(1, len(rows) - 1), range(1, len(blank) + 1)):
+        if rows[row][column] == FLOOR:
+            sides = rows[row - 1][column] + rows[row + 1][column]
+            sides += rows[row][column - 1] + rows[row][column + 1]
+            beside.update(sides)
+            open_at += [(column - 1, row - 1)] * (VOID in sides)
+    if not open_at or beside[VOID] * _WALLED > beside[WALL]:
+        return
+    (column, row), lines = open_at[0], text.split("\n")
+    diagnostics.warning(
+        342,
+        node.inside(sum(map(len, lines[:row])) + row + column),
+        f"The floor at column {column}, row {row} (from 0) has nothing beside it, and others have walls:"
+        " a subject stops there, and sees an edge.",
+        f"Draw '{WALL}' beside it.",
+    )
 
 
 def naming_position(node: Node, name: str) -> Position:

@@ -10,7 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 from cheesebench.amounts import number as amount
@@ -94,6 +94,9 @@ def _one_verdict(
             return
 
 
+#: For each ``better``, the way that a curve goes against it: its sign, the word for it,
+#: and the ``better`` that goes with it.
+_AGAINST = {"higher": (-1, "falls", "lower"), "lower": (1, "rises", "higher")}
 #: An animal, a session, the number of the animal's trials in it, and the sum of their
 #: values.
 _Counted = tuple[str, int, int, float]
@@ -147,6 +150,7 @@ class _Resolver:
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(given)
+            self._check_direction(value, given.curve)
             self._check_animals(given.rows, over or tuple(self.judged))
             self._check_precision(found, is_counted=bool(given.rows))
         return found
@@ -751,6 +755,26 @@ class _Resolver:
                 "Give one value for each session of the schedule, through all blocks."
             )
             self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
+
+    def _check_direction(self, value: float, curve: Sequence[float]) -> None:
+        """Warn (341) of ``better`` if the animals' curve goes the other way: most of
+        its steps do, and the value is worse than the first session by more than the
+        margin.
+        """
+        own, better = curve[: max(self.judged)], self.written.better
+        if better not in _AGAINST or len(own) < 3:
+            return
+        sign, goes, other = _AGAINST[better]
+        steps = [sign * (after - before) for before, after in pairwise(own)]
+        is_against = sum(step > 0 for step in steps) * 3 >= len(steps) * 2
+        if not is_against or sign * (value - own[0]) <= (self.written.margin or 0):
+            return
+        sentence = (
+            f"The animals' '{self.written.measure}' {goes} over the sessions, from {rounded(own[0], 3)} to"
+            f" {rounded(own[-1], 3)}, but the verdict takes {better} values for better."
+        )
+        remedy = f"Write 'better: {other}', unless these animals lose something."
+        self.diagnostics.warning(341, self._place("better"), sentence, remedy)
 
     def _check_animals(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> None:
         """Warn (332) of animals that do not match the judged trials."""

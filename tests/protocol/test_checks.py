@@ -69,6 +69,14 @@ WARNINGS = {
         + "reference: [{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
     ),
     "a drawn name in two spellings": ("W340", TONES.format("TONE", "NOISE", "TONE", "«NOIZE")),
+    "a verdict against the animals' curve": (
+        "W341", "vars: {errors: 20}\nschedule: {one: {sessions: 4}}\n" + ERRING
+        + "measures: {got: errors}\nreference: [{measure: got, value: 7, curve: [9, 7, 8, 4], better: «higher, margin: 1,"
+        " range: [0, 30], status: x}]"
+    ),
+    "a hole in the wall": (
+        "W342", "arena:\n  map: |\n    #####\n    #S.Z«.\n    #####\n  legend: {S: box, Z: goal}\n"
+    ),
     "unreachable state": ("W302", f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}, «lost: {{}}}}}}"),
     "rule after one that takes all": ("W303", trial("{enter: goal, reward: 1, end: found}, «{enter: goal, end: lost}")),
     "rule after a group": ("W303", SIDES + trial("{enter: side, reward: 1, end: found}, «{enter: goal, end: lost}")),
@@ -510,3 +518,45 @@ def test_what_is_drawn_over_the_goal_hides_it(
 )  # fmt: skip
 def test_names_and_first_values_that_are_meant(text: str, findings: Findings) -> None:
     assert not [one for one in findings(text) if one.startswith(("W339", "W340", "E"))]
+
+
+@pytest.mark.parametrize(
+    ("curve", "better", "warned"),
+    [
+        ("[9, 7, 8, 4]", "higher", True),
+        ("[9, 7, 8, 4]", "lower", False),
+        ("[9, 7, 8, 4]", "alike", False),
+        ("[2, 2.5, 3, 4]", "lower", True),
+        ("[2, 2.5, 3, 4]", "higher", False),
+        ("[3, 8, 9, 4]", "lower", False),
+        ("[4.9, 4.5, 4.4, 4]", "higher", False),
+    ],
+)
+def test_a_verdict_goes_the_way_of_the_animals(
+    curve: str, better: str, warned: bool, findings: Findings
+) -> None:
+    text = (
+        "vars: {errors: 20}\nmeasures: {got: errors}\nschedule: {one: {sessions: 4}}\n"
+        + f"reference: [{{measure: got, value: 4, curve: {curve}, better: {better}, margin: 1, range: [0, 30], status: x}}]\n"
+        + ERRING
+    )
+    assert any(one.startswith("W341") for one in findings(text)) == warned
+
+
+@pytest.mark.parametrize(
+    ("rows", "warned"),
+    [
+        (["#####", "#S.Z.", "#####"], True),
+        (["#####", "#S.Z", "#####"], True),
+        (["## ##", "#S.Z#", "#####"], True),
+        ([" ####", "#S.Z#", "#### "], False),
+        (["S.Z"], False),
+        (["  ###", "S...Z", "  ###"], False),
+    ],
+)
+def test_a_hole_in_a_wall_is_told_and_an_open_arm_is_not(
+    rows: list[str], warned: bool, findings: Findings
+) -> None:
+    art = "".join(f"    {row}\n" for row in rows)
+    text = f"arena:\n  map: |2\n{art}  legend: {{S: box, Z: goal}}\n"
+    assert any(one.startswith("W342") for one in findings(text)) == warned
