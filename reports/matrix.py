@@ -469,7 +469,7 @@ HOW = (
 #: Note on a board. It does not mention numbers of subjects, which are in each model's
 #: own table.
 HOW_BOARD = "Verdict, pass rate (or measure), ability (a), and 95 % interval. The rows below the models are there for comparison."
-#: Start of the source of the published rows.
+#: Beginning of the note on the published rows. Their source follows.
 PUBLISHED = "The published numbers do not come from this run, and no verdict depends on them. Source:"
 
 

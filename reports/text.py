@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         PublishedContrast,
     )
 
-#: In columns. ``NARROW``: the width that every terminal has. ``WIDE``: the width beyond
-#: which lines are tiring to read.
+#: Limits of the width of lines, in columns. ``NARROW``: the minimum, which nearly every
+#: terminal has. ``WIDE``: the maximum, because longer lines are tiring to read.
 NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Minimum number of characters shown of a protocol's name.

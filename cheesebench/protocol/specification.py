@@ -520,7 +520,7 @@ class Specification(BaseSpecification):
             if trials <= 0 or holds is False:
                 continue
             names.insert(0, block.name)
-            # Otherwise a subject may have few such trials in this block, or none.
+            # Only then is it certain that every subject has these trials in the block.
             if holds and not block.criteria:
                 trials -= block.planned
         return tuple(names)

@@ -60,7 +60,8 @@ STALE_FROM = 50
 #: stale.
 DOUBLED = 2.0
 #: Up to this number of subjects, a bar that depends on the mean is tested after each
-#: subject. Beyond it, the bar is tested whenever the number has grown by 2 %.
+#: subject. Beyond it, the bar is tested whenever the number has grown by 2 %. It is
+#: also the number of factors that are multiplied before a logarithm is taken.
 EVERY = 200
 #: ``PRECISION``: width at which the search for a limit ends. ``_MANY``: number of
 #: subjects from which the search tries one bar at a time instead of seven.

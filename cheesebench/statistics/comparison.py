@@ -65,8 +65,8 @@ Place = tuple[str, str, str]
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
-#: Maximum number of sign flips. Up to 13 pairs, all flips are tried. For more pairs,
-#: this number of flips is drawn, unless the differences all have one size: then the
+#: Maximum number of sign flips. Up to 13 differences, all flips are tried. For more
+#: differences, this number of flips is drawn, unless they all have one size: then the
 #: number of plus signs is binomial. Where no drawn flip reaches the sum, Hoeffding's
 #: bound counts if it is smaller.
 MOST_FLIPS = 9999

@@ -220,7 +220,7 @@ def _is_group(reference: records.ReferenceValue) -> bool:
     )
 
 
-#: ``Question.fewest`` tries this many subjects.
+#: ``Question.fewest`` tries up to this many subjects.
 MOST_TRIED = 120
 
 

@@ -306,7 +306,7 @@ def connect(context: BackendContext) -> Connection:
         (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"),
     )
     own = context.options.get("base_url")
-    if own:  # The option is recorded even if another address is used.
+    if own:  # The option is recorded, even if another address is used.
         check_address(str(own))
     return LiteLLM(context.options, context.base_url or own)
 

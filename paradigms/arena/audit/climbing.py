@@ -19,7 +19,8 @@ from cheesebench.paradigms.arena.audit import automata, runs
 
 #: ``FAR``: a rule is dropped if its score on a quarter of the lives is lower than a
 #: rival's by more than this. ``OPTIONS``: maximum number of aims that are tried for one
-#: change. ``PROMISING``: number of these that are the most promising.
+#: change (all of them without memory). ``PROMISING``: number of these that are the most
+#: promising.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
 #: Of the starting points that do not grow from a smaller automaton, the share whose
 #: states are behaviours of the repertoire. The others are random.

@@ -36,8 +36,9 @@ from cheesebench.protocol.specification import Place, ReferenceSpec
 #: many, with at most ``TRIALS`` trials together. At least two lives are led. There are
 #: more lives if a requirement stays undecided (``MORE_LIVES``).
 LIVES, TRIALS = 8, 480
-#: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent, a
-#: search without a requirement ends, if two lives have been led.
+#: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent and
+#: two lives have been led, a search ends, unless a limit is still undecided
+#: (``MORE_STEPS``).
 STEPS = 30_000_000
 #: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement,
 #: it also stops then if the interval is no wider than ``NARROW``.
@@ -488,8 +489,8 @@ INTACT_AT_LAST = 0.99
 #: reaches ``INTACT_AT_LAST``. In the rule on rewards, it is the bar of a protocol
 #: without a reference.
 SPARED = 0.95
-#: Number of lives after which an errand without a clear gain is given up. Errands also
-#: leave out this many of the first seeds.
+#: Number of lives after which an errand without a clear gain is given up. Otherwise it
+#: is tried in ``LIVES`` lives. Lives with errands leave out as many of the first seeds.
 ERRANDS = 2
 #: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999
@@ -638,7 +639,8 @@ def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
 #: then falls.
 BLIND, POSE_ONLY = Lesion.parse("blind"), Lesion.parse("pose-only")
 NO_REWARD, NO_TRIALS = Lesion.parse("anhedonia"), Lesion.parse(f"amnesia={TRIAL}")
-#: Effort and maximum number of trials of each of these searches.
+#: ``EFFORT_ROUND``: effort of a search with such an added lesion, relative to the
+#: audit's. ``TRIALS_ROUND``: its maximum number of trials.
 EFFORT_ROUND, TRIALS_ROUND = 0.3, 60
 
 
