@@ -1042,7 +1042,7 @@ def connected(cells: Iterable[CellResult]) -> str:
         return ""
     notes = sum(cell.agent_counts.get("notes", 0) for cell in cells)
     if unparsed < calls:
-        # A replay has no calls of its own.
+        # A replay makes no calls, so the replies that it has read are counted.
         read = max(answered - notes, calls)
         return f"Connected: {plural(read, 'call')} answered, {unparsed} unparsed."
     left = answered - calls - notes

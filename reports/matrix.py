@@ -649,8 +649,8 @@ def render_comment(summary: RunSummary) -> str:
         for cell in plain
         if cell.verdict is not Verdict.PASS
     ]
-    # The doubts are always visible, because a number without them looks better than it
-    # is.
+    # The doubts are not in the folded part, because a number without them looks better
+    # than it is.
     if doubtful := _doubtful(plain):
         parts.append(f"{DOUBTFUL}\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))

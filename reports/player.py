@@ -495,7 +495,7 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
                 numbers[id(observation)] = len(observations)
                 observations.append(observation)
     packed = io.BytesIO()
-    # Trials are written one at a time, because the JSON of all of them takes several
+    # Trials are written one at a time, because the JSON of all of them may take several
     # hundred megabytes.
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
         file.write(b'{"observations":%b,"trials":[' % _json(observations))

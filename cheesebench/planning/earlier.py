@@ -84,8 +84,9 @@ class EarlierRuns:
             with closing(log):
                 for other in log.plans():
                     trials = _by_trial(log, other) if _same(plan, other) else []
-                    # First prompts are the shortest: a few first trials say little.
-                    # A function need not count tokens.
+                    # First prompts are the shortest: a few first trials say little. A
+                    # model that is a function need not count tokens, so its trials may
+                    # have none.
                     if 2 * len(trials) >= plan.trials and any(
                         one[-1] for one in trials
                     ):

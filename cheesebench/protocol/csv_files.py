@@ -226,7 +226,7 @@ def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
 
 
 #: The columns of a file of animals: ``COLUMNS`` for a pass rate, ``MEASURED`` for any
-#: other measure.
+#: other measure. With ``counts``, the name of its measure replaces ``value``.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
 ANIMALS = Kind(

@@ -94,8 +94,8 @@ def _one_verdict(
             return
 
 
-#: For each ``better``, the way that a curve goes against it: its sign, the word for it,
-#: and the ``better`` that goes with it.
+#: How a curve contradicts each ``better``: the sign of its change, the word for the
+#: change, and the ``better`` that would fit.
 _AGAINST = {"higher": (-1, "falls", "lower"), "lower": (1, "rises", "higher")}
 #: An animal, a session, the number of the animal's trials in it, and the sum of their
 #: values.

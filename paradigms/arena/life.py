@@ -93,7 +93,7 @@ class ArenaSubject:
         self.occupied: dict[str, str | None] = {}
         self._past: tuple[tuple[bool, ...], ...] = ((),) * len(program.recents)
         self.noted: schedule.Noted = (None, None)
-        # The state of the current trial.
+        # The attributes of the current trial.
         self.waiting = False
         self.outcome: str | None = None
         self._pose = 0

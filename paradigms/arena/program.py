@@ -427,8 +427,8 @@ class Program:
         ]
         #: Name of a draw -> the condition under which it keeps its values.
         self.keep_if = _kept_on(specification.draws)
-        #: Block -> the condition that ends a repetition, and the condition that ends
-        #: the block. Only blocks with such a condition are keys.
+        #: Block -> the conditions that end a repetition and the block (None if there is
+        #: none). Only blocks with such a condition are keys.
         self.criteria = _criteria(specification.schedule)
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)

@@ -187,7 +187,7 @@ class Experience:
         self._met: dict[object, aims.Moment] = {}
         reads_path = relevance.trace or relevance.timed_places
         #: Whether all paths to a moment may share one record, because nothing reads the
-        #: path.
+        #: path, and no measure is judged.
         self._merges = not reads_path and self.measure is None
         #: (Life, number of the trial, and what the rest of the life depends on) -> the
         #: beginning of the trial.

@@ -62,7 +62,8 @@ SETTINGS: Mapping[str, Any] = {
     "images_in_history": True,
     # Sampling parameters, which the harness reads.
     "temperature": 0.7,
-    # If the user sets none, it is computed from the other settings (`reply_tokens`).
+    # Unless the user sets it, the number is computed from the other settings
+    # (`reply_tokens`).
     "max_tokens": 256,
 }
 #: Settings of ``llm-tools``: all settings of ``llm``, and how the model answers.
