@@ -200,34 +200,55 @@ class Behaviour:
         }
 
 
-def _reader(measure: str) -> Callable[[TrialRecord], float | None]:
-    """Return a function that gives the value of a measure in a trial, or None."""
+class _Reader:
+    """Reads the values of a trial, by the names of their curves."""
 
-    def read(record: TrialRecord) -> float | None:
-        value = record.measures.get(measure)
-        return float(value) if isinstance(value, int | float) else None
+    def __init__(self, cell: CellResult) -> None:
+        self._plan, self._measured = cell.plan, cell.plan.measured
+        # A judged measure is read where it is judged, even in an idle session such as a
+        # probe.
+        self._judged = (
+            () if cell.judged is None else {one.session for one in cell.judged.curve}
+        )
 
-    return read
+    def is_idle(self, record: TrialRecord) -> bool:
+        """Return whether nothing can be reached in the trial's session. Its trials last
+        to their limit, and must not count as failures.
+        """
+        return record.session in self._plan.idle
+
+    def values(self, record: TrialRecord, idle: bool) -> Iterator[tuple[str, float]]:
+        if not idle:
+            for name, read in CURVES.items():
+                if (number := read(record)) is not None:
+                    yield name, number
+        if not idle or record.session in self._judged:
+            yield from self._of_measure(record)
+
+    def _of_measure(self, record: TrialRecord) -> Iterator[tuple[str, float]]:
+        """Yield the judged measure. Like in the verdict, a value beyond the range
+        counts as the end of the range.
+        """
+        if self._measured is None:
+            return
+        low, high = self._measured.range
+        if (value := self._measured.value_in(record)) is not None:
+            yield self._measured.name, min(high, max(low, value))
 
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
     """Return the behaviour in a cell's trials. ``subjects`` is read once."""
-    found, reads = Behaviour(cell.plan, cell.curve_unit), {**CURVES}
-    if cell.plan.measured is not None:
-        reads[cell.plan.measured.name] = _reader(cell.plan.measured.name)
+    found, reader = Behaviour(cell.plan, cell.curve_unit), _Reader(cell)
     size = 0 if cell.curve_unit == "session" else int(cell.curve_unit.split()[0])
     for life in subjects:
         sums: dict[tuple[str, int], list[float]] = {}
         for place, record in enumerate(one for one in life if not one.missing):
             point = place // size + 1 if size else record.session
-            # In an idle session nothing can be reached, so trials last to their limit.
-            # They must not count as failures.
-            if not size and record.session in cell.plan.idle:
-                continue
-            for name, read in reads.items():
-                if (number := read(record)) is not None:
-                    sums.setdefault((name, point), []).append(number)
-            for name, value in record.measures.items():
+            idle = not size and reader.is_idle(record)
+            for name, number in reader.values(record, idle):
+                sums.setdefault((name, point), []).append(number)
+            classes = {} if idle else record.measures
+            for name, value in classes.items():
                 if isinstance(value, str):
                     found.strategies.setdefault(name, {}).setdefault(point, Counter())[
                         value

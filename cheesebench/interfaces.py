@@ -457,14 +457,32 @@ class Ground:
     @property
     def holes(self) -> frozenset[tuple[int, int]]:
         """Floor squares whose glyph differs from most of the floor: holes, cups."""
-        floor = {
+        return frozenset(self._unusual("floor"))
+
+    @property
+    def signs(self) -> Mapping[tuple[int, int], str]:
+        """Glyphs that a drawing must show to tell squares of one kind apart, because it
+        draws squares by kind, and holes as rings.
+        """
+        found: dict[tuple[int, int], str] = {}
+        for kind, alike in (("floor", 1), ("wall", 0), ("door", 0)):
+            unusual = self._unusual(kind)
+            if len({*unusual.values()}) > alike:
+                found |= unusual
+        return found
+
+    def _unusual(self, kind: str) -> dict[tuple[int, int], str]:
+        """Return the squares of a kind whose glyph is not its most frequent one, each
+        with its glyph.
+        """
+        glyphs = {
             (x + self.left, y + self.top): tile.glyph
             for y, row in enumerate(self.scene.tiles)
             for x, tile in enumerate(row)
-            if tile.kind == "floor"
+            if tile.kind == kind
         }
-        [(usual, _)] = Counter(floor.values()).most_common(1) or [("", 0)]
-        return frozenset(at for at, glyph in floor.items() if glyph != usual)
+        [(usual, _)] = Counter(glyphs.values()).most_common(1) or [("", 0)]
+        return {at: glyph for at, glyph in glyphs.items() if glyph != usual}
 
 
 class TestOutcome(Protocol):

@@ -247,6 +247,15 @@ class Measured:
     better: Literal["higher", "lower", "alike"] = "higher"
     range: tuple[float, float] = (0.0, 1.0)
 
+    def value_in(self, record: TrialRecord) -> float | None:
+        """Return the value in a trial, or None if the trial has none. It may lie beyond
+        the range.
+        """
+        if record.missing:
+            return None
+        value = record.measures.get(self.name, record.counters.get(self.name))
+        return float(value) if is_measurement(value) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReferenceValue(tables.Brief):
@@ -259,8 +268,8 @@ class ReferenceValue(tables.Brief):
     * ``sd``: standard deviation between animals, each with its own rate over the
       sessions ``over``. With ``n_animals``, the comparison is between two groups of
       subjects. Without ``sd`` and ``interval``, the value counts as a constant.
-    * ``curve``: the pass rate in each session, from session 1. ``curve_sd``: its
-      standard deviation between animals.
+    * ``curve``: the pass rate (or the mean) in each session, from session 1.
+      ``curve_sd``: its standard deviation between animals.
     * ``kind``: ``"analogy"`` if the source measured an event other than ``success``,
       ``"invented"`` if no animal was observed.
     * ``training``: how many trials an animal and a subject have before the judged part

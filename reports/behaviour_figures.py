@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
@@ -268,18 +267,32 @@ def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}, {name}: {', '.join(map(number, mean.values()))}"
         )
-        _animals_curve(axes, one.cell.plan)
+        _animals_curve(axes, one)
         drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
     return figure, f"Measures that verdicts are about, by session. {'; '.join(said)}."
 
 
-def _animals_curve(axes: Axes, plan: CellPlan) -> None:
-    curve = () if plan.reference is None else plan.reference.curve
-    if curve:
-        sessions = range(1, len(curve) + 1)
-        axes.plot(sessions, curve, "--", color=drawing.RODENT, label="rodent")
+def _animals_curve(axes: Axes, one: Lived) -> None:
+    """Draw the animals' curve with the standard deviation between them, if the unit of
+    the model's curve is the session, too.
+    """
+    animals = one.cell.plan.reference
+    if animals is None or not animals.curve or one.behaviour.unit != "session":
+        return
+    sessions = range(1, len(animals.curve) + 1)
+    axes.plot(sessions, animals.curve, "--", color=drawing.RODENT, label="rodent")
+    if animals.curve_sd:
+        pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
+        axes.fill_between(
+            sessions,
+            [mean - sd for mean, sd in pairs],
+            [mean + sd for mean, sd in pairs],
+            color=drawing.RODENT,
+            alpha=0.15,
+            label="between rodents (SD)",
+        )
 
 
 def strategies(all_lived: Sequence[Lived]) -> Drawn:
@@ -462,11 +475,14 @@ def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> N
 def _places(axes: Axes, floor: Ground) -> None:
     """Draw single marked squares (holes, cups), the outlines of zones that are not too
     small, and landmarks. Marked squares side by side are an area, such as an arm, and
-    are not drawn.
+    are not drawn, unless their glyphs tell them apart.
     """
     from matplotlib.collections import LineCollection
 
-    if alone := _alone(floor.holes):
+    signs = floor.signs
+    for (across, down), glyph in signs.items():
+        _glyph(axes, across, down, glyph)
+    if alone := _alone(floor.holes - signs.keys()):
         x, y = zip(*alone, strict=True)
         axes.plot(
             x,
@@ -487,14 +503,11 @@ def _places(axes: Axes, floor: Ground) -> None:
     for down, row in enumerate(floor.scene.tiles):
         for across, tile in enumerate(row):
             if tile.kind == "landmark":
-                axes.text(
-                    across + floor.left,
-                    down + floor.top,
-                    drawing.plain(tile.glyph),
-                    ha="center",
-                    va="center",
-                    fontsize="xx-small",
-                )
+                _glyph(axes, across + floor.left, down + floor.top, tile.glyph)
+
+
+def _glyph(axes: Axes, x: int, y: int, glyph: str) -> None:
+    axes.text(x, y, drawing.plain(glyph), ha="center", va="center", fontsize="xx-small")
 
 
 def _alone(marked: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,12 +7,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cheesebench.amounts import dollars, level, number, per_hundred, percent, points
+from cheesebench.amounts import (
+    dollars,
+    level,
+    number,
+    per_hundred,
+    percent,
+    points,
+    signed,
+)
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol.validation import SAID
 from cheesebench.published import published_ablation
@@ -442,23 +450,66 @@ def rodent_rate(cell: CellResult) -> ReferenceValue | None:
     return None if cell.plan.measured is not None else cell.plan.reference
 
 
-def animals_by_point(cell: CellResult) -> list[str]:
-    """Return the animals' rate at each point of the cell's curve, with the standard
-    deviation between animals if it is known. Where the rate is unknown, the text is "".
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve of a cell: of its pass rate, or of the measure that its verdict is
+    about.
     """
-    animals = rodent_rate(cell)
-    if animals is None or cell.curve_unit != "session":
-        return [""] * len(cell.curve)
-    spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(
-        animals.curve
-    )
-    said = [
-        f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)
-    ]
-    return [
-        said[point.session - 1] if 0 < point.session <= len(said) else ""
-        for point in cell.curve
-    ]
+
+    cell: CellResult
+    name: str
+    """``pass rate``, or the measure's name."""
+    points: Sequence[CurvePoint]
+    unit: str
+    """See ``CellResult.curve_unit``."""
+    animals: ReferenceValue | None
+    """The animals' number of the same kind."""
+    is_measure: bool = False
+
+    @property
+    def along(self) -> str:
+        """The unit in words: ``session`` or ``groups of 4 trials``."""
+        return self.unit if self.unit == "session" else f"groups of {self.unit}"
+
+    def shown(self, value: float) -> str:
+        return number(value) if self.is_measure else percent(value)
+
+    def drawn(self, value: float | None) -> float | None:
+        """Return a value on the axis of a chart: in percent, or in the measure's
+        unit.
+        """
+        if value is None:
+            return None
+        return round(value if self.is_measure else 100 * value, 6)
+
+    def animals_by_point(self) -> list[str]:
+        """Return the animals' mean at each point, with the standard deviation between
+        animals if it is known. Where the mean is unknown, the text is "".
+        """
+        animals = self.animals
+        if animals is None or self.unit != "session":
+            return [""] * len(self.points)
+        spread = [f" ± {self.shown(sd)} (SD)" for sd in animals.curve_sd]
+        spread = spread or [""] * len(animals.curve)
+        said = [
+            f"{self.shown(mean)}{sd}"
+            for mean, sd in zip(animals.curve, spread, strict=True)
+        ]
+        return [
+            said[point.session - 1] if 0 < point.session <= len(said) else ""
+            for point in self.points
+        ]
+
+
+def curves(cell: CellResult) -> list[Curve]:
+    """Return the curves of a cell that have a point. The measure that the verdict is
+    about comes first.
+    """
+    found = [Curve(cell, "pass rate", cell.curve, cell.curve_unit, rodent_rate(cell))]
+    if (judged := cell.judged) is not None:
+        own = (judged.measure, judged.curve, judged.curve_unit, cell.plan.reference)
+        found.insert(0, Curve(cell, *own, is_measure=True))
+    return [one for one in found if one.points]
 
 
 def difference(cell: CellResult) -> str:
@@ -1322,21 +1373,54 @@ def rows(result: ControlResult) -> list[tuple[str, ...]]:
     """Return a row for each point of the curves: both rates and the difference, each
     with its interval, and the number of pairs.
     """
-    plain = {point.session: point for point in result.plain.curve}
-    control = {point.session: point for point in result.control.curve}
+    plain, control = map(_judged_curve, (result.plain, result.control))
+    shown, changed = _in_unit(result)
     return [
         (
             str(point.session),
-            percent(point.plain),
-            _interval_of(plain.get(point.session)),
-            percent(point.control),
-            _interval_of(control.get(point.session)),
-            points(point.difference),
-            _between(point.interval),
+            shown(point.plain),
+            _interval_of(plain.get(point.session), shown),
+            shown(point.control),
+            _interval_of(control.get(point.session), shown),
+            changed(point.difference),
+            _between(point.interval, changed),
             str(point.pairs),
         )
         for point in result.points
     ]
+
+
+def _judged_curve(cell: CellResult) -> dict[int, CurvePoint]:
+    points = () if cell.judged is None else cell.judged.curve
+    if cell.plan.measured is None:
+        points = cell.curve
+    return {point.session: point for point in points}
+
+
+def _in_unit(
+    result: ControlResult,
+) -> tuple[Callable[[float], str], Callable[[float], str]]:
+    """Return the functions that write a mean and a difference of a control."""
+    is_rate = result.plain.plan.measured is None
+    return (percent, points) if is_rate else (number, signed)
+
+
+def control_numbers(result: ControlResult) -> tuple[str, str, str]:
+    """Return the judged means of the plain cell and of the control, and their
+    difference.
+    """
+    shown, changed = _in_unit(result)
+    means = [
+        cell.rate
+        if cell.plan.measured is None
+        else None
+        if cell.judged is None
+        else cell.judged.mean
+        for cell in (result.plain, result.control)
+    ]
+    plain, control = (NOTHING if mean is None else shown(mean) for mean in means)
+    difference = result.comparison.difference
+    return plain, control, NOTHING if difference is None else changed(difference)
 
 
 def sentences(result: ControlResult) -> Iterator[str]:
@@ -1346,27 +1430,29 @@ def sentences(result: ControlResult) -> Iterator[str]:
         and result.gain_difference is not None
     ):
         yield (
-            f"From first to last: plain {_gain(result.gain_plain)}, control {_gain(result.gain_control)}; "
-            f"difference {_gain(result.gain_difference)}."
+            f"From first to last: plain {_gain(result, result.gain_plain)}, control {_gain(result, result.gain_control)}; "
+            f"difference {_gain(result, result.gain_difference)}."
         )
     yield result.comparison.reason
     if result.lesion:
         yield result.lesion
 
 
-def _gain(gain: Gain) -> str:
-    return f"{points(gain.mean)} points ({_between(gain.interval)})"
+def _gain(result: ControlResult, gain: Gain) -> str:
+    _, changed = _in_unit(result)
+    unit = " points" if result.plain.plan.measured is None else ""
+    return f"{changed(gain.mean)}{unit} ({_between(gain.interval, changed)})"
 
 
-def _interval_of(point: CurvePoint | None) -> str:
-    return (
-        NOTHING if point is None else f"{percent(point.low)} to {percent(point.high)}"
-    )
+def _interval_of(point: CurvePoint | None, shown: Callable[[float], str]) -> str:
+    return NOTHING if point is None else f"{shown(point.low)} to {shown(point.high)}"
 
 
-def _between(interval: Sequence[float] | None) -> str:
+def _between(
+    interval: Sequence[float] | None, changed: Callable[[float], str] = points
+) -> str:
     return (
         NOTHING
         if interval is None
-        else f"{points(interval[0])} to {points(interval[1])}"
+        else f"{changed(interval[0])} to {changed(interval[1])}"
     )

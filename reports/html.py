@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from cheesebench.amounts import number, percent, points
+from cheesebench.amounts import number, percent
 from cheesebench.behaviour import behaviour
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
@@ -27,12 +27,12 @@ from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import is_alike, shares, shown_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from cheesebench.behaviour import Behaviour
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan, ReferenceValue
+    from cheesebench.records import CellPlan
     from cheesebench.statistics import (
         CellResult,
         ControlResult,
@@ -69,76 +69,75 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
     }
 
 
-def _curve_unit(cell: CellResult) -> str:
-    unit = words.clean(cell.curve_unit)
-    return unit if unit == "session" else f"groups of {unit}"
-
-
 def _animals_by_session(
-    cell: CellResult, rodents: ReferenceValue | None
+    curve: words.Curve,
 ) -> tuple[Sequence[float], Sequence[float]]:
     """Return the animals' curve and its standard deviations. Both are empty unless the
     model's curve is by session, too.
     """
-    if rodents is None or cell.curve_unit != "session":
+    if curve.animals is None or curve.unit != "session":
         return (), ()
-    return rodents.curve, rodents.curve_sd
+    return curve.animals.curve, curve.animals.curve_sd
 
 
-def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
-    """Return the learning curve with its interval, and the animals' curve with its
-    spread.
+def curve(own: words.Curve, lived: Behaviour | None = None) -> Chart | None:
+    """Return the chart of a learning curve with its interval, and the animals' curve
+    with its spread.
 
     ``lived`` adds the curves of single subjects. Return None for fewer than two points.
     """
-    if len(cell.curve) < 2:
+    if len(own.points) < 2:
         return None
-    rodents = words.rodent_rate(cell)
-    animals, spread = _animals_by_session(cell, rodents)
-    last = max(max(point.session for point in cell.curve), len(animals))
+    animals, _ = _animals_by_session(own)
+    last = max(max(point.session for point in own.points), len(animals))
     sessions = range(1, last + 1)
 
     def along(side: str) -> list[float | None]:
-        known = {point.session: getattr(point, side) for point in cell.curve}
-        return [_percent(known.get(number)) for number in sessions]
+        known = {point.session: getattr(point, side) for point in own.points}
+        return [own.drawn(known.get(number)) for number in sessions]
 
-    rodent = [*map(_percent, animals), *[None] * (last - len(animals))]
+    rodent = [*map(own.drawn, animals), *[None] * (last - len(animals))]
     return {
         "kind": "curve",
-        "unit": _curve_unit(cell),
+        "name": words.clean(own.name),
+        "percent": not own.is_measure,
+        "unit": words.clean(own.along),
         "labels": list(sessions),
         "model": along("rate"),
         "low": along("low"),
         "high": along("high"),
         "rodent": rodent if animals else [],
-        "rodent_low": _edge(animals, spread, sessions, -1),
-        "rodent_high": _edge(animals, spread, sessions, 1),
+        "rodent_low": _edge(own, sessions, -1),
+        "rodent_high": _edge(own, sessions, 1),
         "reference": _where_judged(
-            cell, None if rodents is None else rodents.value, sessions
+            own, None if own.animals is None else own.animals.value, sessions
         ),
-        "without": _without(cell, sessions),
-        "subjects": [] if lived is None else _lines(lived, "pass rate", sessions, 100),
+        "without": _without(own, sessions),
+        # Single subjects have the unit of the cell.
+        "subjects": []
+        if lived is None or own.unit != lived.unit
+        else _lines(lived, own.name, sessions, 1 if own.is_measure else 100),
     }
 
 
 def _where_judged(
-    cell: CellResult, rate: float | None, points: Iterable[int]
+    own: words.Curve, value: float | None, points: Iterable[int]
 ) -> list[float | None]:
-    """Return a rate in percent for each point with judged trials, and None for the
-    other points, where it does not hold. The list is empty without a rate.
+    """Return a value as it is drawn for each point with judged trials, and None for the
+    other points, where it does not hold. The list is empty without a value.
     """
-    if rate is None:
+    if value is None:
         return []
-    judged = {point.session for point in cell.curve if point.judged}
-    return [_percent(rate) if n in judged else None for n in points]
+    judged = {point.session for point in own.points if point.judged}
+    return [own.drawn(value) if n in judged else None for n in points]
 
 
-def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
+def _without(own: words.Curve, points: Iterable[int]) -> list[float | None]:
     """Return the highest rate that is possible without the ability, in percent, for
     each point with judged trials. The list is empty if no such rate is proved.
     """
-    scale = cell.plan.ability
-    return _where_judged(cell, None if scale is None else scale.without, points)
+    scale = None if own.is_measure else own.cell.plan.ability
+    return _where_judged(own, None if scale is None else scale.without, points)
 
 
 #: Maximum number of subjects that are drawn one by one. More lines would blur.
@@ -215,72 +214,82 @@ def condition_in_words(curve: ConditionCurve) -> str:
     return f"Mean of {curve.measure} by {curve.variable}: {points}."
 
 
-def _edge(
-    animals: Sequence[float],
-    spread: Sequence[float],
-    sessions: Sequence[int],
-    sign: int,
-) -> list[float | None]:
-    """Return the animals' mean plus ``sign`` standard deviations in each session, or an
-    empty list if there is no spread.
+def _edge(own: words.Curve, sessions: Sequence[int], sign: int) -> list[float | None]:
+    """Return the animals' mean plus ``sign`` standard deviations in each session,
+    within the possible values, or an empty list if there is no spread.
     """
+    animals, spread = _animals_by_session(own)
     if not spread:
         return []
+    measured = own.cell.plan.measured if own.is_measure else None
+    least, most = (0.0, 1.0) if measured is None else measured.range
     edge = [
-        min(1.0, max(0.0, mean + sign * sd))
+        min(most, max(least, mean + sign * sd))
         for mean, sd in zip(animals, spread, strict=True)
     ]
-    return [_percent(edge[n - 1]) if n <= len(edge) else None for n in sessions]
+    return [own.drawn(edge[n - 1]) if n <= len(edge) else None for n in sessions]
 
 
 def pair(result: ControlResult) -> Chart | None:
     if not result.points:
         return None
+    is_rate = result.plain.plan.measured is None
+
+    def along(side: str) -> list[float | None]:
+        values = [getattr(point, side) for point in result.points]
+        return [_percent(one) if is_rate else round(one, 6) for one in values]
+
     return {
         "kind": "pair",
+        "percent": is_rate,
         "labels": [point.session for point in result.points],
-        "plain": [_percent(point.plain) for point in result.points],
-        "control": [_percent(point.control) for point in result.points],
+        "plain": along("plain"),
+        "control": along("control"),
     }
 
 
-def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
+def together(found: Sequence[words.Curve], names: Sequence[str]) -> Chart | None:
     """Return a chart of the learning curves of several models on one protocol.
-    ``names`` are the models' names. Return None if fewer than two models have a curve,
-    or if the units of their curves differ.
+    ``names`` are the models' names.
+
+    Return None if fewer than two models have a curve, or if the units of their curves
+    differ.
     """
     curves = [
-        (cell, name)
-        for cell, name in zip(cells, names, strict=True)
-        if len(cell.curve) > 1
+        (one, name)
+        for one, name in zip(found, names, strict=True)
+        if len(one.points) > 1
     ]
-    if len(curves) < 2 or len({cell.curve_unit for cell, _ in curves}) > 1:
+    if len(curves) < 2 or len({one.unit for one, _ in curves}) > 1:
         return None
     first = curves[0][0]
-    reference = words.rodent_rate(first)
-    animals, _ = _animals_by_session(first, reference)
+    plan = first.cell.plan
+    animals, _ = _animals_by_session(first)
     last = max(
-        len(animals), *(point.session for cell, _ in curves for point in cell.curve)
+        len(animals), *(point.session for one, _ in curves for point in one.points)
     )
     sets, said = [], []
-    for cell, name in curves:
-        rates = {point.session: point.rate for point in cell.curve}
+    for one, name in curves:
+        means = {point.session: point.rate for point in one.points}
         sets.append(
             {
                 "name": words.clean(name),
-                "rates": [_percent(rates.get(n)) for n in range(1, last + 1)],
+                "rates": [one.drawn(means.get(n)) for n in range(1, last + 1)],
             }
         )
         said.append(
-            f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last"
+            f"{name} {one.shown(one.points[0].rate)} at first, {one.shown(one.points[-1].rate)} at last"
         )
+    reference = first.animals
     return {
         "kind": "together",
-        "title": words.clean(first.plan.title or first.plan.protocol),
-        "unit": _curve_unit(first),
+        "title": words.clean(plan.title or plan.protocol),
+        "name": words.clean(first.name),
+        "percent": not first.is_measure,
+        "unit": words.clean(first.along),
         "labels": list(range(1, last + 1)),
         "models": sets,
-        "rodent": [_percent(rate) for rate in animals],
+        "rodent": [first.drawn(mean) for mean in animals],
         "reference": _where_judged(
             first,
             None if reference is None else reference.value,
@@ -339,13 +348,14 @@ def _said(rate: float | None) -> str:
     return "no mean" if rate is None else percent(rate / 100)
 
 
-def curve_in_words(cell: CellResult) -> str:
+def curve_in_words(own: words.Curve) -> str:
     """Return the curve in words, for screen readers."""
-    first, last = cell.curve[0], cell.curve[-1]
-    said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
-    if cell.plan.measured is not None:
+    cell, first, last = own.cell, own.points[0], own.points[-1]
+    name = f"{own.name[:1].upper()}{own.name[1:]}"
+    said = f"{name} {own.shown(first.rate)} at first, {own.shown(last.rate)} at last, over {len(own.points)} points"
+    if own.animals is None and cell.plan.measured is not None:
         return f"{said}."
-    scale = cell.plan.ability
+    scale = None if own.is_measure else cell.plan.ability
     zero = (
         ""
         if scale is None
@@ -786,22 +796,33 @@ def _compared(
 
 def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
     """Return a chart for every protocol with learning curves of several models (or
-    views).
+    views), for each kind of curve.
     """
-    by_label: dict[str, list[tuple[CellResult, str]]] = {}
+    by_kind: dict[tuple[str, bool], list[tuple[words.Curve, str]]] = {}
+    for name, cell in _named_cells(summary):
+        for one in words.curves(cell):
+            own = by_kind.setdefault((cell.plan.label, one.is_measure), [])
+            own.append((one, name))
+    charts = (
+        (label, together([one for one, _ in own], [name for _, name in own]))
+        for (label, _), own in by_kind.items()
+    )
+    return [
+        {**chart, "label": label, "chart": draw(chart)}
+        for label, chart in charts
+        if chart is not None
+    ]
+
+
+def _named_cells(summary: RunSummary) -> Iterator[tuple[str, CellResult]]:
+    """Yield each cell with the name of its model, and with the view if the views of the
+    run differ.
+    """
     wheres = {words.whose(model)[1] for model in summary.models}
     for model in summary.models:
         name, where = words.whose(model)
         for cell in words.cells_of(summary, model):
-            by_label.setdefault(cell.plan.label, []).append(
-                (cell, name if len(wheres) == 1 else f"{name}, {where}")
-            )
-    drawn = []
-    for label, pairs in by_label.items():
-        chart = together([cell for cell, _ in pairs], [name for _, name in pairs])
-        if chart is not None:
-            drawn.append({**chart, "label": label, "chart": draw(chart)})
-    return drawn
+            yield name if len(wheres) == 1 else f"{name}, {where}", cell
 
 
 def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
@@ -878,6 +899,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
         "prose": plan.items,
         "silence": words.clean(shelf.note) or silence,
         "ground": shelf.ground,
+        "counts": "in the pass rate" if plan.measured is None else "in the verdict",
         "whole": shelf.complete,
     }
 
@@ -966,7 +988,6 @@ def _row(
 ) -> dict[str, Any]:
     plan: CellPlan = cell.plan
     bets = words.settled(cell)
-    chart = curve(cell, lived)
     return {
         "cell": cell,
         "link": names[plan.key],
@@ -989,13 +1010,7 @@ def _row(
         "raw": ", ".join(
             f"{name} {count}" for name, count in cell.raw_outcomes.items()
         ),
-        "curve": chart
-        and {
-            **chart,
-            "chart": draw(chart),
-            "text": curve_in_words(cell),
-            "animals": words.animals_by_point(cell),
-        },
+        "curves": _curves(cell, lived, draw),
         "conditions": [_conditions(curve, draw) for curve in cell.conditions],
         "strategy": {measure.name: number(measure.mean) for measure in cell.strategy},
         "classes": [
@@ -1012,6 +1027,33 @@ def _row(
         "failed": failed
         and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
     }
+
+
+def _curves(
+    cell: CellResult, lived: Behaviour | None, draw: Draw
+) -> list[dict[str, Any]]:
+    """Return the charts of the cell's learning curves, with their numbers."""
+    return [
+        {
+            **chart,
+            "chart": draw(chart),
+            "text": curve_in_words(own),
+            "rows": [
+                (
+                    point.session,
+                    own.shown(point.rate),
+                    f"{own.shown(point.low)} to {own.shown(point.high)}",
+                    point.trials,
+                    animals,
+                )
+                for point, animals in zip(
+                    own.points, own.animals_by_point(), strict=True
+                )
+            ],
+        }
+        for own in words.curves(cell)
+        if (chart := curve(own, lived)) is not None
+    ]
 
 
 def _took(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
@@ -1068,11 +1110,11 @@ def _paradigms(
         for row in model["rows"]:
             own = found.setdefault(
                 row["cell"].plan.label,
-                {"title": row["title"], "rows": [], "together": None},
+                {"title": row["title"], "rows": [], "together": []},
             )
             own["rows"].append((f"{model['name']} in {model['where']}", model, row))
     for chart in together:
-        found[chart["label"]]["together"] = chart
+        found[chart["label"]]["together"].append(chart)
     return list(found.values())
 
 
@@ -1101,20 +1143,27 @@ def _control(result: ControlResult, draw: Draw) -> dict[str, Any]:
 
 
 def _glance(result: ControlResult) -> dict[str, Any]:
-    """Return a chart of the plain cell and the control on one scale of pass rates."""
-    compared, plan = result.comparison, result.control.plan
-    rates = [cell.rate for cell in (result.plain, result.control)]
+    """Return a chart of the plain cell and the control on one scale of pass rates. A
+    verdict about a measure has numbers only.
+    """
+    plan = result.control.plan
+    rates = [
+        cell.rate if cell.plan.measured is None else None
+        for cell in (result.plain, result.control)
+    ]
+    *means, difference = words.control_numbers(result)
     return {
         "model": plan.model,
         "protocol": plan.title or plan.protocol,
         "control": plan.control,
         "plain": None if rates[0] is None else _x(rates[0]),
         "lesioned": None if rates[1] is None else _x(rates[1]),
-        "without": None if plan.ability is None else _x(plan.ability.without),
-        "rates": [words.NOTHING if rate is None else percent(rate) for rate in rates],
-        "difference": words.NOTHING
-        if compared.difference is None
-        else points(compared.difference),
+        "without": None
+        if plan.ability is None or plan.measured is not None
+        else _x(plan.ability.without),
+        "measure": "" if plan.measured is None else plan.measured.name,
+        "rates": means,
+        "difference": difference,
     }
 
 

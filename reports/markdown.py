@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
@@ -96,10 +96,10 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return lines with the pass rate by session (or group of trials) for model and
-    rodent, or an empty list without a curve.
+    """Return lines with the pass rate, and the measure that a verdict is about, by
+    session (or group of trials) for model and rodent, or an empty list without a curve.
     """
-    curves = [_curve(cell) for cell in cells if cell.curve]
+    curves = [_curve(one) for cell in cells for one in words.curves(cell)]
     if not curves:
         return []
     return [
@@ -140,50 +140,73 @@ def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
     return lines
 
 
-def _curve(cell: CellResult) -> list[str]:
-    by_session = cell.curve_unit == "session"
-    rates = {point.session: point.rate for point in cell.curve}
-    rodents = words.rodent_rate(cell)
-    animals = () if rodents is None else rodents.curve
-    last = max(max(rates), len(animals) if by_session else 0)
+def _curve(curve: words.Curve) -> list[str]:
+    by_session = curve.unit == "session"
+    means = {point.session: point.rate for point in curve.points}
+    animals = () if curve.animals is None else curve.animals.curve
+    last = max(max(means), len(animals) if by_session else 0)
     sessions = range(1, last + 1)
     width = 3 if last <= _NUMBERED else 1
-    title = words.fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
-    unit = "session" if by_session else f"groups of {cell.curve_unit}"
-    lines = [f"{title}, pass rate (%) by {unit}"]
+    plan = curve.cell.plan
+    title = words.fenced(plan.title or plan.protocol, _TITLE).rstrip()
+    name = (
+        f"{words.fenced(curve.name, _TITLE).rstrip()}{' (%)' * (not curve.is_measure)}"
+    )
+    lines = [f"{title}, {name} by {curve.along}"]
     if width > 1:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))
-    lines.append(_row("model", [rates.get(number) for number in sessions], width))
-    if rodents is not None and animals:
+    drawn = _drawn(curve, [*means.values(), *animals])
+    lines.append(
+        _row("model", [means.get(number) for number in sessions], width, drawn)
+    )
+    if curve.animals is not None and animals:
         longest = last if by_session else len(animals)
         values = [*animals, *[None] * (longest - len(animals))]
         lines.append(
-            _row("rodent", values, width)
-            + _spread(rodents)
+            _row("rodent", values, width, drawn)
+            + _spread(curve.animals, drawn.shown)
             + ("" if by_session else "  (by session)")
         )
     return lines
 
 
-def _spread(rodents: ReferenceValue) -> str:
+class _Drawn(NamedTuple):
+    """How the values of a curve are drawn: the values of an empty and of a full block,
+    and the function that writes a value.
+    """
+
+    low: float
+    high: float
+    shown: Callable[[float], str]
+
+
+def _drawn(curve: words.Curve, values: Sequence[float]) -> _Drawn:
+    if not curve.is_measure:
+        return _Drawn(0.0, 1.0, per_hundred)
+    return _Drawn(min(0.0, *values), max(0.0, *values), number)
+
+
+def _spread(rodents: ReferenceValue, shown: Callable[[float], str]) -> str:
     """Return the standard deviations between animals along their curve, as text, or ""
     if they are unknown.
     """
-    said = " ".join(per_hundred(sd) for sd in rodents.curve_sd)
+    said = " ".join(shown(sd) for sd in rodents.curve_sd)
     return f"  ± {said} (SD between animals)" if said else ""
 
 
-def _row(name: str, values: Sequence[float | None], width: int) -> str:
-    percentages = [per_hundred(value) for value in values if value is not None]
-    if len(set(percentages)) == 1:
-        numbers = f"{percentages[0]}"
+def _row(name: str, values: Sequence[float | None], width: int, drawn: _Drawn) -> str:
+    written = [drawn.shown(value) for value in values if value is not None]
+    if len(set(written)) == 1:
+        numbers = f"{written[0]}"
     elif width == 1:
-        numbers = f"{percentages[0]} → {percentages[-1]}"
+        numbers = f"{written[0]} → {written[-1]}"
     else:
         numbers = " ".join(
-            "·" if value is None else per_hundred(value) for value in values
+            "·" if value is None else drawn.shown(value) for value in values
         ).rstrip(" ·")
-    return f"{name:<6}   {columns(values, width)}   {numbers}"
+    size = (drawn.high - drawn.low) or 1.0
+    places = [None if value is None else (value - drawn.low) / size for value in values]
+    return f"{name:<6}   {columns(places, width)}   {numbers}"
 
 
 def _block(lines: Sequence[str]) -> str:

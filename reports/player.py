@@ -112,6 +112,11 @@ class Shelf:
         return sum(trial["success"] is False for trial in self.trials[: self.shown])
 
     @property
+    def scored(self) -> bool:
+        """Whether some trial on the page can pass or fail."""
+        return any(trial["success"] is not None for trial in self.trials[: self.shown])
+
+    @property
     def complete(self) -> bool:
         """Whether every trial that was run is on the page."""
         return self.shown == self.played
@@ -357,8 +362,8 @@ def _add_rooms(
 
 
 def _ground(found: Ground) -> dict[str, Any]:
-    """Return the arena for the page: a letter for each square, holes, landmarks, and
-    its place and centre.
+    """Return the arena for the page: a letter for each square, holes, glyphs that tell
+    squares apart, landmarks, and its place and centre.
     """
     tiles = found.scene.tiles
     return {
@@ -367,6 +372,7 @@ def _ground(found: Ground) -> dict[str, Any]:
         "top": found.top,
         "rows": ["".join(tile.kind[0] for tile in row) for row in tiles],
         "holes": sorted(found.holes),
+        "signs": [[*at, clean(glyph)] for at, glyph in sorted(found.signs.items())],
         "marks": [
             [x + found.left, y + found.top, clean(tile.glyph)]
             for y, row in enumerate(tiles)

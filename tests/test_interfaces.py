@@ -116,6 +116,13 @@ def test_holes_are_floor_that_looks_unlike_most_of_it() -> None:
     assert ground("..\n..").holes == frozenset()
 
 
+def test_squares_of_one_kind_that_look_different_have_a_sign() -> None:
+    assert ground("#####\n#..o#\n#...#\n#####").signs == {}, "a ring suffices"
+    assert ground("######\n#=..u#\n#....#\n######").signs == {(1, 1): "=", (4, 1): "u"}
+    walls = tuple(tuple(Tile("wall", glyph) for glyph in row) for row in ("##", "#|"))
+    assert Ground(scene(walls), 10, 20).signs == {(11, 21): "|"}
+
+
 def test_numbers_that_others_rely_on() -> None:
     assert [ACTION_OF_LETTER[letter] for letter in "FLRS."] == [0, 1, 2, 3, STAY]
     assert len(ACTIONS) == 4

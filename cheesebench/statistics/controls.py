@@ -17,12 +17,12 @@ from cheesebench.statistics.comparison import (
     paired_differences,
 )
 from cheesebench.statistics.intervals import t_interval
-from cheesebench.statistics.question import scale_of
+from cheesebench.statistics.question import Scale, scale_of
 from cheesebench.statistics.sample import (
     Numbered,
     Sample,
-    passes_by_point,
     points_of,
+    scores_by_point,
 )
 from cheesebench.statistics.summary import (
     CellResult,
@@ -48,9 +48,14 @@ def compare_with_control(
     first = {one.subject: one for one in plain_sample.per_subject}
     second = {one.subject: one for one in sample.per_subject}
     subjects = sorted(first.keys() & second.keys())
+    scale = scale_of(plain.plan)
     unit, numbered = points_of(
-        [*(first[s] for s in subjects), *(second[s] for s in subjects)],
-        plain.plan.idle,
+        [
+            own[subject].numbered(of_measure=scale.measured is not None)
+            for own in (first, second)
+            for subject in subjects
+        ],
+        plain_sample.left_out(plain.plan.idle),
     )
     curves = (
         [*map(_curve, numbered[: len(subjects)])],
@@ -66,17 +71,17 @@ def compare_with_control(
         control=control,
         plain=plain,
         curve_unit=unit,
-        points=found,
-        gain_plain=_gain([gain for gain in gains[0] if gain is not None]),
-        gain_control=_gain([gain for gain in gains[1] if gain is not None]),
-        gain_difference=_gain(differences, most=2.0),
+        points=tuple(_in_unit(point, scale) for point in found),
+        gain_plain=_gain([gain for gain in gains[0] if gain is not None], scale),
+        gain_control=_gain([gain for gain in gains[1] if gain is not None], scale),
+        gain_difference=_gain(differences, scale, most=2.0),
         comparison=comparison,
         lesion=lesion_sentence(control, comparison),
     )
 
 
 def _curve(one: Numbered) -> Mapping[int, float]:
-    return {at: statistics.fmean(own) for at, own in passes_by_point(one).items()}
+    return {at: statistics.fmean(own) for at, own in scores_by_point(one).items()}
 
 
 def _points(
@@ -114,8 +119,23 @@ def _gains(
     ]
 
 
-def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
-    return Gain(statistics.fmean(gains), t_interval(gains, most)) if gains else None
+def _in_unit(point: PairedPoint, scale: Scale) -> PairedPoint:
+    """Return a point whose means are scores, in the unit of the scale."""
+    return replace(
+        point,
+        plain=scale.value(point.plain),
+        control=scale.value(point.control),
+        difference=scale.difference(point.difference),
+        interval=point.interval and scale.differences(point.interval),
+    )
+
+
+def _gain(gains: Sequence[float], scale: Scale, most: float = 1.0) -> Gain | None:
+    if not gains:
+        return None
+    interval = t_interval(gains, most)
+    mean = scale.difference(statistics.fmean(gains))
+    return Gain(mean, interval and scale.differences(interval))
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:

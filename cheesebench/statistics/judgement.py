@@ -302,6 +302,7 @@ def _measure(
     assert scale.measured is not None
     own = [one.rate() for one in sample.judged() if one.scored]
     alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1
+    unit, curve = sample.measured_curve(estimated.plan)
     judged = JudgedMean(
         measure=scale.measured.name,
         better=scale.measured.better,
@@ -312,10 +313,13 @@ def _measure(
         sd=stdev(map(scale.value, own)) if len(own) > 1 else None,
         subjects=len(own),
         without=sum(not one.scores and not one.missing for one in sample.per_subject),
+        curve=curve,
+        curve_unit=unit,
     )
     return replace(
         estimated,
         judged=judged,
+        curve_unit=estimated.curve_unit if estimated.curve else unit,
         flags=replace(estimated.flags, this_subject_only=alone),
     )
 

@@ -15,9 +15,6 @@ from cheesebench import records
 from cheesebench.statistics.betting import Games, play
 from cheesebench.statistics.intervals import quantile, wilson
 
-if TYPE_CHECKING:
-    from cheesebench.interfaces import Value
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -40,7 +37,7 @@ class Scale:
                 if record.missing or record.success is None
                 else float(record.success)
             )
-        value = self._value_of(record)
+        value = self.measured.value_in(record)
         return (
             None
             if value is None
@@ -49,22 +46,10 @@ class Scale:
 
     def is_outside(self, record: records.TrialRecord) -> bool:
         """Return whether a trial's value is beyond the declared range."""
-        if self.measured is None or (value := self._value_of(record)) is None:
+        if self.measured is None or (value := self.measured.value_in(record)) is None:
             return False
         low, high = self.measured.range
         return not low - 1e-9 <= value <= high + 1e-9
-
-    def _value_of(self, record: records.TrialRecord) -> float | None:
-        assert self.measured is not None
-        name = self.measured.name
-        value: Value = None
-        if not record.missing:
-            value = (
-                record.measures[name]
-                if name in record.measures
-                else record.counters.get(name)
-            )
-        return float(value) if records.is_measurement(value) else None
 
     def value(self, score: float) -> float:
         return self.zero + self.unit * score

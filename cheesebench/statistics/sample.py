@@ -26,14 +26,14 @@ CURVE_PARTS = 5
 
 
 class Numbered(NamedTuple):
-    """One subject on the learning curve. Each field has one number per scored trial:
-    the number of the trial's point, whether the trial passed (1 or 0), and whether it
+    """One subject on a curve. Each field has one number per scored trial: the number of
+    the trial's point, its score (``Scale``: 1 or 0 for a pass rate), and whether it
     enters the estimand (1 or 0).
     """
 
-    points: Sequence[int]
-    passes: Sequence[int]
-    enters: Sequence[int]
+    points: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    enters: Sequence[int] = ()
 
 
 def learning_curve(
@@ -45,34 +45,49 @@ def learning_curve(
     The curve has all scored trials that the reference covers, whatever the estimand. If
     a point is a session, the ``idle`` sessions are left out.
     """
+    return _curve((one.numbered() for one in subjects), idle)
+
+
+def _curve(
+    subjects: Iterable[Numbered], idle: Collection[int]
+) -> tuple[str, tuple[CurvePoint, ...]]:
     name, numbered = points_of(subjects, idle)
-    counts: dict[int, list[tuple[int, int]]] = {}
-    judged = set[int]()
+    counts: dict[int, list[tuple[float, int]]] = {}
     for one in numbered:
-        judged.update(
-            at for at, enters in zip(one.points, one.enters, strict=True) if enters
-        )
-        for number, passes in passes_by_point(one).items():
-            counts.setdefault(number, []).append((sum(passes), len(passes)))
+        for number, scores in scores_by_point(one).items():
+            counts.setdefault(number, []).append((sum(scores), len(scores)))
+    judged = _judged_points(numbered)
     return name, tuple(
         _point(number, counts[number], number in judged) for number in sorted(counts)
     )
 
 
+def _judged_points(numbered: Iterable[Numbered]) -> set[int]:
+    """Return the points with a trial that enters the estimand."""
+    return {
+        at
+        for one in numbered
+        for at, enters in zip(one.points, one.enters, strict=True)
+        if enters
+    }
+
+
 def points_of(
-    subjects: Iterable[SubjectCount], idle: Collection[int]
+    subjects: Iterable[Numbered], idle: Collection[int]
 ) -> tuple[str, list[Numbered]]:
-    """Return the unit of the curve and, for each subject, the points of its scored
-    trials. If a point is a session, the ``idle`` sessions, in which nothing can
-    succeed, are left out.
+    """Return the unit of a curve and, for each subject, the points of its scored
+    trials. ``subjects`` has the trials' sessions in place of the points.
+
+    If a point is a session, the ``idle`` sessions, in which nothing can succeed, are
+    left out.
     """
-    scored = [Numbered(one.sessions, one.passes, one.enters) for one in subjects]
-    longest = max((len(one.passes) for one in scored), default=0)
+    scored = list(subjects)
+    longest = max((len(one.scores) for one in scored), default=0)
     if longest <= 1 or _has_sessions(scored):
         return "session", [_without(idle, one) for one in scored]
     size = math.ceil(longest / CURVE_PARTS)
     return ("1 trial" if size == 1 else f"{size} trials"), [
-        one._replace(points=[k // size + 1 for k in range(len(one.passes))])
+        one._replace(points=[k // size + 1 for k in range(len(one.scores))])
         for one in scored
     ]
 
@@ -83,24 +98,24 @@ def _has_sessions(scored: Iterable[Numbered]) -> bool:
 
 def _without(idle: Collection[int], one: Numbered) -> Numbered:
     kept = [row for row in zip(*one, strict=True) if row[0] not in idle]
-    return Numbered(*zip(*kept, strict=True)) if kept else Numbered((), (), ())
+    return Numbered(*zip(*kept, strict=True)) if kept else Numbered()
 
 
-def passes_by_point(one: Numbered) -> dict[int, list[int]]:
-    """Return the results (1 or 0) of a subject's scored trials, keyed by the number of
-    the point on the curve.
+def scores_by_point(one: Numbered) -> dict[int, list[float]]:
+    """Return the scores of a subject's trials, keyed by the number of the point on the
+    curve.
     """
-    found: dict[int, list[int]] = {}
-    for number, success in zip(one.points, one.passes, strict=True):
-        found.setdefault(number, []).append(success)
+    found: dict[int, list[float]] = {}
+    for number, score in zip(one.points, one.scores, strict=True):
+        found.setdefault(number, []).append(score)
     return found
 
 
 def _point(
-    number: int, subjects: Sequence[tuple[int, int]], judged: bool
+    number: int, subjects: Sequence[tuple[float, int]], judged: bool
 ) -> CurvePoint:
-    """Return a point of the curve. ``subjects`` has, for each subject, the number of
-    passed trials and of all trials in this point.
+    """Return a point of the curve. ``subjects`` has, for each subject, the sum of its
+    scores and the number of its trials in this point.
     """
     passed, sizes = zip(*subjects, strict=True)
     low, high = rate_limits(passed, sizes)
@@ -216,6 +231,10 @@ class SubjectCount:
     """Score of every trial that enters the estimand and has one, if the verdict
     concerns a measure.
     """
+    measured: Numbered = field(default_factory=Numbered)
+    """Every trial that is comparable with the reference and has a value, by its
+    session, if the verdict concerns a measure.
+    """
     outside: int = 0
     """Number of measured values beyond the range that the protocol declares."""
     first: bool | None = None
@@ -226,6 +245,14 @@ class SubjectCount:
     """The subject's value for each of the plan's ``answers``."""
     begun: bool = True
     """False if the run ended before the subject's first trial."""
+
+    def numbered(self, *, of_measure: bool = False) -> Numbered:
+        """Return the subject's trials for a curve of the pass rate or of the measure,
+        by session.
+        """
+        if of_measure:
+            return self.measured
+        return Numbered(self.sessions, self.passes, self.enters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +345,32 @@ class Sample:
         """Number of trials of absent subjects. These trials are missing, too."""
         return self.absent * self.absent_trials
 
+    def left_out(self, idle: Collection[int]) -> Collection[int]:
+        """Return the idle sessions that the curve of the judged quantity leaves out. A
+        measure that is judged in an idle session, such as a probe, is on the curve.
+        """
+        measured = (one.numbered(of_measure=True) for one in self.per_subject)
+        return {*idle} - _judged_points(measured)
+
+    def measured_curve(self, plan: CellPlan) -> tuple[str, tuple[CurvePoint, ...]]:
+        """Return the unit and the points of the curve of the judged measure, like
+        ``learning_curve``, in the measure's unit. A single subject has the whole range
+        for an interval. Items have no curve.
+        """
+        if plan.items:
+            return "session", ()
+        scale = scale_of(plan)
+        numbered = [one.numbered(of_measure=True) for one in self.per_subject]
+        unit, points = _curve(numbered, self.left_out(plan.idle))
+        alone = sum(one.distinct for one in self.per_subject if one.scores) <= 1
+
+        def measured(point: CurvePoint) -> CurvePoint:
+            ends = (0.0, 1.0) if alone else (point.low, point.high)
+            low, high = scale.range_of(ends)
+            return replace(point, rate=scale.value(point.rate), low=low, high=high)
+
+        return unit, tuple(map(measured, points))
+
     def up_to(self, number: int) -> Sample:
         """Return the sample of the first ``number`` subjects of a sequential cell.
         ``number`` is the end of a set, or the number of all subjects.
@@ -400,11 +453,25 @@ def _count(
         passes=bytes(bool(r.success) for r in scored),
         enters=bytes(r.trial in judged for r in scored),
         scores=tuple(score for score in scores if score is not None),
+        measured=_numbered(scale, records, judged),
         outside=sum(map(scale.is_outside, entering)),
         first=scored[0].success if scored and scored[0].trial == 0 else None,
         answers=_answers(plan, records),
         begun=_has_begun(records),
     )
+
+
+def _numbered(
+    scale: Scale, records: SubjectRecords, judged: Collection[int]
+) -> Numbered:
+    if scale.measured is None:
+        return Numbered()
+    rows = [
+        (record.session, score, int(record.trial in judged))
+        for record in records
+        if record.compared and (score := scale.score_of(record)) is not None
+    ]
+    return Numbered(*zip(*rows, strict=True)) if rows else Numbered()
 
 
 def _has_begun(records: SubjectRecords) -> bool:

@@ -62,7 +62,7 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
     """One point of the learning curve: pass rate in a session, with its two-sided 95 %
-    interval.
+    interval. In ``JudgedMean.curve``, ``rate`` is the mean of the measure.
 
     ``session`` counts from 1. If ``CellResult.curve_unit`` is not ``session``, it is
     the number of a group of trials.
@@ -175,6 +175,12 @@ class JudgedMean:
     """Number of subjects that were run but have no value in any trial. The mean does
     not include them.
     """
+    curve: tuple[CurvePoint, ...] = ()
+    """The mean of the measure by session, in its unit. All trials count that the
+    reference covers.
+    """
+    curve_unit: str = "session"
+    """See ``CellResult.curve_unit``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +312,9 @@ class CellResult(tables.Brief):
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
-    """``session``, or for example ``5 trials`` if the whole life is one session."""
+    """``session``, or for example ``5 trials`` if the whole life is one session. It is
+    the unit of ``judged.curve`` if there is no ``curve``.
+    """
     outcomes: Mapping[str, int] = field(default_factory=dict)
     """Number of trials by outcome (all of ``TAXONOMY``, zeros included). The numbers
     add up to ``planned``.
@@ -471,8 +479,8 @@ class PairedComparison(tables.Brief):
 
 @dataclass(frozen=True, slots=True)
 class PairedPoint:
-    """One point of two curves: the mean pass rate of the paired subjects in each, and
-    the mean of the differences.
+    """One point of two curves: the mean pass rate (or judged measure) of the paired
+    subjects in each, and the mean of the differences.
 
     ``interval`` is the two-sided 95 % t interval of plain - control; None with fewer
     than two pairs.
@@ -488,8 +496,8 @@ class PairedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Gain of the pass rate from the first point of the curve to the last: mean over
-    subjects, with its 95 % t interval.
+    """Gain of the pass rate (or judged measure) from the first point of the curve to
+    the last: mean over subjects, with its 95 % t interval.
     """
 
     mean: float

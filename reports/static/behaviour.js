@@ -24,6 +24,8 @@
     const shelf = await trials.unpack(number);
     const played = shelf.trials.filter((one) => one.at);
     if (!played.length) return;
+    // In some protocols, no trial can pass or fail.
+    const judged = played.some((one) => one.success !== null);
     const subjects = [...new Set(played.map((one) => one.subject))].sort((a, b) => a - b);
     const sessions = [...new Set(played.map((one) => one.session))].sort((a, b) => a - b);
     const pick = element("select");
@@ -41,7 +43,7 @@
     const bar = element("div", undefined, "pick");
     bar.append(label, check);
     const grid = element("div", undefined, "floors");
-    place.append(bar, grid, element("p", maps.caption(entry.ground) + ", whichever way the picture was turned for the model." + (entry.ground.centre ? " Trials are turned back, so that the landmarks are where they are in the room; all subjects together are turned to the first one's goal." : "") + " ● start, ▲ end; green: passed, red: failed." + (entry.whole ? "" : " Failed trials come first on this page, so not all trials are in these maps."), "aside"));
+    place.append(bar, grid, element("p", maps.caption(entry.ground) + ", whichever way the picture was turned for the model." + (entry.ground.centre ? " Trials are turned back, so that the landmarks are where they are in the room; all subjects together are turned to the first one's goal." : "") + " ● start, ▲ end" + (judged ? "; green: passed, red: failed" : "") + "." + (entry.whole ? "" : (played.some((one) => one.success === false) ? " Failed trials come first on this page, so not" : " Not") + " all trials are in these maps."), "aside"));
 
     function show() {
       const only = pick.value;
@@ -50,7 +52,9 @@
         const own = played.filter((one) => one.session === session && (only === "" || String(one.subject) === only));
         const spent = heat(own);
         const where = only === "" ? "together" : "room";
-        const name = "session " + session + (own.length && own.every((one) => one.success === null) ? ", " + (own[0].block || "nothing pays") : "");
+        const idle = own.length && own.every((one) => one.success === null);
+        const block = idle ? own[0].block || (judged ? "nothing pays" : "") : "";
+        const name = "session " + session + (block && ", " + block);
         const said = name + ", " + own.length + (own.length === 1 ? " trial" : " trials");
         const shades = only === "" ? new Map([...spent].map(([square, share]) => [square, Math.sqrt(share / scale)])) : null;
         const svg = maps.floor(entry.ground, place.dataset.name + ", " + said, shades);

@@ -47,7 +47,7 @@
     else if (chart.reference.length) sets.push(judged("rodent", chart.reference, c.rodent, { borderDash: [7, 4] }));
     sets.push(...thin(chart.subjects, c));
     sets.push(line("model", chart.model, c.model, { pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
-    return lines(chart.labels, sets, c);
+    return lines(chart.labels, sets, c, chart.percent);
   }
 
   // Lines of single subjects. The word "bound" in their names keeps them out of tooltips and legends.
@@ -55,18 +55,15 @@
 
   // A chart of a measure of the trials, in the measure's own unit.
   function took(chart, c) {
-    const made = lines(chart.labels, [...thin(chart.subjects, c), line(chart.name, chart.means, c.model, { pointRadius: 2.5 })], c);
-    made.options.scales.y = own(made.options.scales.y, c);
-    return made;
+    return lines(chart.labels, [...thin(chart.subjects, c), line(chart.name, chart.means, c.model, { pointRadius: 2.5 })], c, false);
   }
-  const own = (y, c) => ({ beginAtZero: true, grid: y.grid, border: y.border, ticks: { color: c.text, maxTicksLimit: 6 } });
 
   // Each class has the same colour on the whole page.
   const classes = new Map();
   function stacked(chart, c) {
     for (const one of chart.models) if (!classes.has(one.name)) classes.set(one.name, classes.size);
     const sets = chart.models.map((one, at, all, index = classes.get(one.name)) => ({ label: one.name.replaceAll("_", " "), data: one.rates, backgroundColor: c.kinds[index % c.kinds.length] + (index < c.kinds.length ? "" : "88"), borderColor: c.card, borderWidth: 1 }));
-    const made = lines(chart.labels, sets, c);
+    const made = lines(chart.labels, sets, c, true);
     made.type = "bar";
     made.options.scales.x.stacked = made.options.scales.y.stacked = true;
     made.options.legend = true;
@@ -75,14 +72,12 @@
 
   // A chart of a measure by condition, in the measure's own unit. Conditions that are names are not joined by a line.
   function conditions(chart, c) {
-    const made = lines(chart.labels, [line(chart.name, chart.means, c.model, { pointRadius: 3.5, showLine: chart.joined })], c);
-    made.options.scales.y = own(made.options.scales.y, c);
-    return made;
+    return lines(chart.labels, [line(chart.name, chart.means, c.model, { pointRadius: 3.5, showLine: chart.joined })], c, false);
   }
 
   function pair(chart, c) {
     const sets = [line("plain", chart.plain, c.model, { pointRadius: 2.5 }), line("control", chart.control, c.control, { borderDash: [7, 4], pointRadius: 2.5 })];
-    return lines(chart.labels, sets, c);
+    return lines(chart.labels, sets, c, chart.percent);
   }
 
   // Each of several models has a colour and a dash pattern, so that they can be distinguished without colour.
@@ -100,7 +95,7 @@
       else if (chart.reference.length) sets.push(judged("rodent", chart.reference, c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
       if (chart.without.length) sets.push(without(chart, c));
     }
-    const made = lines(chart.labels, sets, c);
+    const made = lines(chart.labels, sets, c, inPercent(chart));
     made.options.legend = true;
     // A line of the legend holds about forty letters. The legend's lines are added to the height, so that the drawing keeps its size.
     made.legendLines = Math.ceil(sets.reduce((sum, one) => sum + (one.label.includes("bound") ? 0 : one.label.length + 7), 0) / 40);
@@ -113,7 +108,11 @@
     return Chart.defaults.plugins.legend.labels.generateLabels(chart).map((item) => Object.assign(item, { lineDash: dash(item), lineWidth: 2 }));
   }
 
-  function lines(labels, sets, c) {
+  // Without percent, the axis has the unit of a measure.
+  const inPercent = (chart) => !["conditions", "took"].includes(chart.kind) && chart.percent !== false;
+  function lines(labels, sets, c, percent) {
+    const grid = { grid: { color: c.grid }, border: { display: false } };
+    const y = percent ? { min: 0, max: 100, ticks: { color: c.text, stepSize: 25 } } : { beginAtZero: true, ticks: { color: c.text, maxTicksLimit: 6 } };
     return {
       type: "line",
       data: { labels: labels, datasets: sets },
@@ -121,7 +120,7 @@
         interaction: { mode: "index", intersect: false },
         scales: {
           x: { grid: { display: false }, border: { color: c.grid }, ticks: { color: c.text, maxRotation: 0, autoSkipPadding: 12 } },
-          y: { min: 0, max: 100, grid: { color: c.grid }, border: { display: false }, ticks: { color: c.text, stepSize: 25 } },
+          y: Object.assign(y, grid),
         },
       },
     };
@@ -163,7 +162,7 @@
         layout: { padding: 6 },
         plugins: {
           legend: { display: Boolean(settings.options.legend), position: "bottom", labels: Object.assign({ color: c.text, usePointStyle: true, filter: shown }, chart.models && chart.kind !== "stacked" && { pointStyle: "line", pointStyleWidth: 30, generateLabels: dashed }) },
-          tooltip: { filter: (item) => !item.dataset.label.includes("bound"), callbacks: { label: (item) => item.dataset.label + " " + (chart.kind === "conditions" || chart.kind === "took" ? Number(item.parsed.y.toPrecision(3)) : rounded(item.parsed[chart.kind === "radar" ? "r" : "y"]) + " %") } },
+          tooltip: { filter: (item) => !item.dataset.label.includes("bound"), callbacks: { label: (item) => item.dataset.label + " " + (inPercent(chart) ? rounded(item.parsed[chart.kind === "radar" ? "r" : "y"]) + " %" : Number(item.parsed.y.toPrecision(3))) } },
         },
       });
       if (settings.legendLines) canvas.parentElement.style.height = 11.5 + 1.4 * settings.legendLines + "rem";

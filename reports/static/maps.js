@@ -45,6 +45,7 @@ const maps = (function () {
       if (share) { add(svg, "rect", { x: x, y: y, width: 1.02, height: 1.02, "fill-opacity": share }, "heat"); square.remove(); }
     }));
     for (const [x, y] of ground.holes) add(svg, "circle", { cx: x + 0.5, cy: y + 0.5, r: 0.34 }, "hole");
+    for (const [x, y, glyph] of ground.signs) add(svg, "text", { x: x + 0.5, y: y + 0.68 }, "sign").textContent = glyph;
     for (const [column, row, glyph] of ground.marks) {
       const [x, y] = ground.centre ? gone(ground.centre, column, row, turn) : [column, row];
       add(svg, "rect", { x: x, y: y, width: 1, height: 1 }, "mark");

@@ -91,6 +91,7 @@
     const failed = shelf.trials.filter((one) => one.success === false);
     const only = $("only-failed");
     only.disabled = failed.length === 0;
+    only.parentElement.hidden = shelf.trials.every((one) => one.success === null);
     if (only.disabled) only.checked = false;
     pickable = only.checked ? failed : shelf.trials;
   }
@@ -129,7 +130,7 @@
       ["outcome", mark(trial) + " " + trial.outcome],
       ["block", trial.block],
       ["session", trial.session],
-      ["in the pass rate", trial.compared ? "yes" : "no"],
+      [cells[cell].counts, trial.compared ? "yes" : "no"],
     ].filter(([, value]) => value !== "").concat(Object.entries(trial.measures).map(([name, value]) => [name, value === null ? "–" : number(value)]));
     $("trial-facts").replaceChildren(...rows.map(([name, value]) => {
       const row = element("div");

@@ -9,8 +9,14 @@ import pytest
 
 from cheesebench.experiment.controls import control_cell
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.records import AbilityScale, CellPlan, TrialRecord
-from cheesebench.reports import behaviour_figures
+from cheesebench.records import (
+    AbilityScale,
+    CellPlan,
+    Measured,
+    ReferenceValue,
+    TrialRecord,
+)
+from cheesebench.reports import behaviour_figures, cells, html
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
@@ -81,6 +87,42 @@ def test_a_session_in_which_nothing_succeeds_ends_no_gain(
     assert [point.session for point in result.points] == [1, 2, 3, 4]
     judged = {point.session: point.judged for point in result.plain.curve}
     assert judged == {1: False, 2: False, 3: False, 4: True}, "8 of 20 trials"
+
+
+def test_a_control_of_a_measure_is_in_its_unit(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    measured = Measured(name="latency", better="lower", range=(0.0, 100.0))
+    animals = ReferenceValue(value=30.0, measured=measured)
+    plain = make_plan("swim", reference=animals, margin=5.0, estimand="last:8")
+    control = control_cell(plain, "cue-off")
+    trials = [
+        dataclasses.replace(
+            record,
+            variant=str(cell.variant),
+            success=None,
+            measures={"latency": 20.0 * record.session if cell is control else 20.0},
+        )
+        for cell in (plain, control)
+        for record in make_trials(cell, 0.5)
+    ]
+    run = summarise_run({"options": {}}, [plain, control], trials)
+    [result] = run.controls
+    assert [one.plain for one in result.points] == pytest.approx([20] * 5)
+    control_means = [one.control for one in result.points]
+    assert control_means == pytest.approx([20, 40, 60, 80, 100])
+    assert result.points[-1].difference == pytest.approx(-80)
+    gains = [result.gain_plain, result.gain_control, result.gain_difference]
+    assert [gain and gain.mean for gain in gains] == pytest.approx([0, 80, -80])
+    row = cells.rows(result)[-1]
+    assert (row[1], row[3], row[5]) == ("20", "100", "-80")
+    said = " ".join(cells.sentences(result))
+    assert "plain 0 (" in said
+    assert "control +80 (" in said
+    assert "points" not in said
+    assert cells.control_numbers(result) == ("20", "90", "-70")
+    page = html.render(run)
+    assert '<td class="n">90</td><td class="n">-70</td>' in page
 
 
 def test_no_gate_and_no_profile_has_controls(

@@ -9,7 +9,9 @@ from typing import Literal
 
 import pytest
 
+from cheesebench.amounts import number
 from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord
+from cheesebench.reports import cells as words
 from cheesebench.reports import html, text
 from cheesebench.reports.cells import interval, settings_table
 from cheesebench.reports.markdown import render
@@ -373,6 +375,39 @@ def test_the_zone_says_on_which_side_of_it_a_model_passes(
     found = " ".join(shown.replace("> ", "").split())
     assert f"{ends} no number of subjects decides" in found
     assert found.count("no number of subjects decides") == 1
+
+
+def test_a_judged_measure_has_its_curve_beside_the_animals(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    animals = ReferenceValue(
+        value=30.0,
+        curve=(50.0, 40.0, 30.0),
+        curve_sd=(5.0, 4.0, 3.5),
+        measured=Measured(name="latency", better="lower", range=(0.0, 100.0)),
+    )
+    run = make_run([(make_plan("swim", reference=animals, margin=9.0), 0.5)])
+    (cell,) = run.cells
+    assert cell.judged is not None
+    curves = section(render(run), "Learning curves").split("\n")
+    start = curves.index("The swim, latency by session")
+    assert curves[start + 2].endswith(
+        " ".join(number(point.rate) for point in cell.judged.curve)
+    )
+    assert "50 40 30  ± 5 4 3.5 (SD between animals)" in curves[start + 3]
+    assert "The swim, pass rate (%) by session" in curves, "it has a success, too"
+    judged, rate = words.curves(cell)
+    chart = html.curve(judged)
+    assert chart is not None
+    assert (chart["name"], chart["percent"]) == ("latency", False)
+    assert chart["rodent"] == [50, 40, 30, None, None]
+    assert (chart["rodent_low"][0], chart["rodent_high"][0]) == (45, 55)
+    assert chart["without"] == []
+    assert chart["model"] == [pytest.approx(point.rate) for point in cell.judged.curve]
+    assert (rate.name, rate.animals) == ("pass rate", None)
+    page = html.render(run)
+    assert "<small>latency, by session</small>" in page
+    assert "50 ± 5 (SD)" in page
 
 
 def test_items_have_no_learning_curve(make_plan: MakePlan, make_run: MakeRun) -> None:

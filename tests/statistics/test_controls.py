@@ -17,6 +17,7 @@ from cheesebench.statistics.controls import (
     contradiction,
     lesion_sentence,
 )
+from cheesebench.statistics.question import Scale
 from cheesebench.statistics.sample import Sample, draw_sample, trials_by_subject
 from tests.reports.conftest import plan_of, trials_of
 
@@ -142,8 +143,8 @@ def test_curves_are_paired_by_session() -> None:
     assert _gains(plain, found) == [None, 0.5]
     assert _gains(plain, found[:2]) == [1.0, 0.0]
     assert _gains(plain, found[:1]) == [None, None]
-    assert _gain([]) is None
-    gain = _gain([0.0, 1.0])
+    assert _gain([], Scale()) is None
+    gain = _gain([0.0, 1.0], Scale())
     assert gain is not None
     assert gain.mean == 0.5
 

@@ -25,7 +25,7 @@ from cheesebench.records import (
     Variant,
     sets_until,
 )
-from cheesebench.statistics import Verdict, judge, summarise_run, to_plain
+from cheesebench.statistics import CurvePoint, Verdict, judge, summarise_run, to_plain
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.question import Question, question_of
 from cheesebench.statistics.sample import trials_by_subject
@@ -130,6 +130,52 @@ def test_what_has_no_value_is_in_no_mean(plan: Plan, life: Life) -> None:
     nothing = judge(cell, [replace(one, measures={"latency": None}) for one in trials])
     assert nothing.verdict is Verdict.INCONCLUSIVE
     assert "'latency', which has no value in any trial" in nothing.reason
+
+
+def test_a_measure_has_a_curve_by_session_in_its_unit(plan: Plan, life: Life) -> None:
+    values = [[50.0, 40.0, 30.0, 90.0], [30.0, 40.0, 20.0, 10.0]]
+    trials = [
+        replace(one, session=one.trial // 2 + 1) for one in measured(values, life)
+    ]
+    cell = plan(animals(LATENCY, 30.0), subjects=2, trials=4, estimand="last:2")
+    found = judge(cell, trials).judged
+    assert found is not None
+    # A value beyond the range counts as its end, as in the mean of the verdict.
+    assert [one.rate for one in found.curve] == pytest.approx([40, 30])
+    assert [(one.session, one.trials, one.judged) for one in found.curve] == [
+        (1, 4, False),
+        (2, 4, True),
+    ]
+    assert found.curve[1].rate == pytest.approx(found.mean)
+    assert all(0 <= one.low < one.rate < one.high <= 60 for one in found.curve)
+    (whole,) = {(one.low, one.high) for one in _alone(cell, trials)}
+    assert whole == (0.0, 60.0), "a single subject says nothing about others"
+    # An idle session is left out unless it is judged.
+    probe = judge(replace(cell, idle=(1, 2)), trials).judged
+    assert probe is not None
+    assert [one.session for one in probe.curve] == [2]
+    assert judge(replace(cell, items=True), trials).judged is not None
+
+
+def _alone(cell: CellPlan, trials: list[TrialRecord]) -> tuple[CurvePoint, ...]:
+    own = [one for one in trials if one.subject == 0]
+    found = judge(replace(cell, subjects=1), own).judged
+    assert found is not None
+    return found.curve
+
+
+def test_the_curve_of_a_measure_in_one_session_has_groups_of_trials(
+    plan: Plan, life: Life
+) -> None:
+    cell = plan(animals(LATENCY, 30.0), subjects=2, trials=10)
+    values = [[float(n) for n in range(10)], [10.0 + n for n in range(10)]]
+    found = judge(cell, measured(values, life))
+    assert found.judged is not None
+    assert (found.curve, found.curve_unit) == ((), "2 trials")
+    assert found.judged.curve_unit == "2 trials"
+    assert [one.rate for one in found.judged.curve] == pytest.approx(
+        [5.5, 7.5, 9.5, 11.5, 13.5]
+    )
 
 
 def test_values_beyond_the_range_are_counted_as_its_end_and_told(

@@ -17,12 +17,14 @@ import pytest
 import cheesebench
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.records import CellPlan
 from cheesebench.reports.html import render
 from cheesebench.statistics import RunSummary
 from cheesebench.statistics.comparison import CellCounts, CountedRun, compare_runs
 from cheesebench.statistics.sample import SubjectScore
 from tests import chromium
+from tests.reports.html.conftest import MAZE, make_log
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -145,6 +147,43 @@ def test_no_table_is_wider_than_its_card(run: Run, open_page: Open, width: int) 
     assert page.locator("figure table").count() >= 3
     assert page.evaluate(wider) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_where_nothing_can_pass_or_fail_nothing_is_said_about_it(
+    open_page: Open, tmp_path: Path
+) -> None:
+    text = MAZE.format(name="order", title="Order", say="wait", dimension="order")
+    text = text.replace("S.C.G", "S=C.G").replace(
+        "S: box", '=: {zone: x, glyph: "="}, S: box'
+    )
+    text = text.replace("G: goal", 'G: {zone: goal, glyph: "u"}')
+    text = text.replace("success: last == found\n", "").partition("reference:")[0]
+    path = tmp_path / "order.protocol.yaml"
+    path.write_text(
+        f"{text}reference: [{{measure: latency, value: 4, curve: [6, 3], better: lower, "
+        "margin: 1, range: [0, 15], status: made up}]\n",
+        encoding="utf-8",
+    )
+    specification = with_arena(Catalogue().load(path))
+    log, plugins = make_log(tmp_path, [specification])
+    page = open_page((log, plugins), tab="Behaviour")
+    caption = page.locator(".maps .aside")
+    playwright.expect(caption).to_contain_text("● start, ▲ end.")
+    assert "passed" not in page.locator("#behaviour").inner_text()
+    playwright.expect(page.locator("figcaption small").first).to_have_text(
+        "latency, by session"
+    )
+    drawn = "Chart.getChart(document.querySelector('.curves canvas'))"
+    rodent = f"{drawn}.data.datasets.find((one) => one.label === 'rodent').data"
+    assert page.evaluate(rodent) == [6, 3]
+    assert page.evaluate(f"{drawn}.scales.y.max") < 20
+    page.get_by_role("tab", name="Trials").click()
+    assert page.get_by_text("failed ones only").is_hidden()
+    assert page.get_by_text("of them failed").count() == 0
+    assert page.locator("#trial-facts").get_by_text("in the verdict").count() == 1
+    # Two things on the floor are told apart from above.
+    assert page.locator("#above .sign").all_text_contents() == ["=", "u"]
+    log.close()
 
 
 NINE = "barnes_maze dnms morris_water_maze operant_chamber place_preference"

@@ -14,6 +14,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import ReferenceValue, Variant
 from cheesebench.reports import html
+from cheesebench.reports.cells import curves
 from cheesebench.reports.player import Shelf
 from cheesebench.statistics import RunSummary, summarise_run
 from cheesebench.statistics.comparison import CountedRun, RunComparison, compare_runs
@@ -104,17 +105,17 @@ def test_time_is_drawn_from_two_points_on() -> None:
 def test_the_spread_of_animals_lies_around_their_curve() -> None:
     animals = ReferenceValue(value=0.8, curve=(0.1, 0.5, 0.9), curve_sd=(0.2, 0.1, 0.3))
     [one] = summary(plan_of(reference=animals)).cells
-    chart = html.curve(one)
+    chart = html.curve(curves(one)[0])
     assert chart is not None
     assert chart["rodent"] == [10.0, 50.0, 90.0, None, None]
     assert chart["rodent_low"] == [0.0, 40.0, 60.0, None, None]
     assert chart["rodent_high"] == [30.0, 60.0, 100.0, None, None]
     [plain] = summary(plan_of()).cells
-    told = html.curve(plain)
+    told = html.curve(curves(plain)[0])
     assert told is not None
     assert told["rodent_low"] == told["rodent_high"] == []
     [single] = summary(plan_of(trials=1)).cells
-    assert html.curve(single) is None
+    assert html.curve(curves(single)[0]) is None
 
 
 def test_a_control_without_points_has_no_chart() -> None:
@@ -129,11 +130,15 @@ def test_a_control_without_points_has_no_chart() -> None:
 
 
 def test_curves_of_several_units_are_not_drawn_together() -> None:
-    cells = summary(plan_of(), plan_of("maze")).cells
-    assert html.together(cells, ["one", "other"]) is not None
-    other = [cells[0], replace(cells[1], curve_unit="5 trials")]
+    first, second = (
+        one
+        for cell in summary(plan_of(), plan_of("maze")).cells
+        for one in curves(cell)
+    )
+    assert html.together([first, second], ["one", "other"]) is not None
+    other = [first, replace(second, unit="5 trials")]
     assert html.together(other, ["one", "other"]) is None
-    short = [cells[0], replace(cells[1], curve=cells[1].curve[:1])]
+    short = [first, replace(second, points=second.points[:1])]
     assert html.together(short, ["one", "other"]) is None
 
 

@@ -18,6 +18,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
 from cheesebench.records import AbilityScale, CellPlan
+from cheesebench.reports.cells import curves
 from cheesebench.reports.html import curve, entry, render, render_run, together
 from cheesebench.reports.player import Shelf
 from cheesebench.statistics import RunSummary, summarise_subjects
@@ -97,7 +98,7 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
 def test_models_side_by_side_are_beside_the_animals_curve(run: Run) -> None:
     log, _ = run
     cell = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject).cells[0]
-    chart = together([cell, cell], ["one", "other"])
+    chart = together(curves(cell) * 2, ["one", "other"])
     assert chart is not None
     assert [one["rates"] for one in chart["models"]] == [[75.0, 75.0]] * 2
     assert chart["rodent"] == [50.0, 75.0]
@@ -110,7 +111,8 @@ def test_the_line_of_a_subject_without_the_ability_spans_what_it_is_proved_for(
         "pool", ability=AbilityScale(without=0.25, ideal=1.0), estimand="last:8"
     )
     (cell,) = make_run([(plan, 0.6)]).cells
-    own, shared = curve(cell), together([cell, cell], ["one", "other"])
+    (rate,) = curves(cell)
+    own, shared = curve(rate), together([rate, rate], ["one", "other"])
     assert own is not None
     assert shared is not None
     judged = [None, None, None, 25.0, 25.0]
