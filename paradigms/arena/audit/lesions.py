@@ -7,12 +7,13 @@ from __future__ import annotations
 import gc
 import itertools
 import math
+import random
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.interfaces import STAY, AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
 from cheesebench.paradigms.arena import scenes
 from cheesebench.paradigms.arena.audit import (
@@ -28,6 +29,8 @@ from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import Place, ReferenceSpec
@@ -114,8 +117,12 @@ class Ceiling:
         return "ok" if is_proved else "undecided"
 
     def is_open(self, at_most: float) -> bool:
+        """Return whether more lives may change the verdict: it is undecided, and the
+        rate exceeds the limit, or the measure may satisfy the verdict's requirement.
+        """
+        may_pass = self.asked is not None and not self._falls_short
         return self.verdict(at_most) == "undecided" and (
-            self.asked is not None or self.found.value > at_most
+            may_pass or self.found.value > at_most
         )
 
     @property
@@ -143,16 +150,31 @@ class Ceiling:
         return runs.is_beyond(low, high, self.asked)
 
     @property
+    def _falls_short(self) -> bool:
+        """Whether a 99 % interval of the measure, over the usual number of lives,
+        misses one of the verdict's requirements entirely.
+        """
+        measured = self._mean(runs.Z99)
+        if self.asked is None or measured is None or len(self.lives) < LIVES:
+            return False
+        _, low, high = measured
+        asked = runs.asked_of(self.asked)
+        return any(high < one if sign == ">=" else low > one for sign, one in asked)
+
+    @property
     def measured(self) -> tuple[float, float, float] | None:
         """The mean of the verdict's measure over lives, with a 95 % interval. None if
         the verdict has no measure, or no trial has a value.
         """
+        return self._mean(runs.Z95)
+
+    def _mean(self, z: float) -> tuple[float, float, float] | None:
         values = [
             [one.measured for one in life if one.judged and one.measured is not None]
             for life in self.lives
         ]
         means = [statistics.mean(own) for own in values if own]
-        return None if self.asked is None else runs.mean_of(means, self.asked)
+        return None if self.asked is None else runs.mean_of(means, self.asked, z)
 
     @property
     def at_last(self) -> runs.Rate:
@@ -642,6 +664,9 @@ NO_REWARD, NO_TRIALS = Lesion.parse("anhedonia"), Lesion.parse(f"amnesia={TRIAL}
 #: ``EFFORT_ROUND``: effort of a search with such an added lesion, relative to the
 #: audit's. ``TRIALS_ROUND``: its maximum number of trials.
 EFFORT_ROUND, TRIALS_ROUND = 0.3, 60
+#: ``TRIALS_HABIT``: number of trials of each habit. ``ALWAYS``: a habit that is right
+#: at least this often is right because what is right never changes.
+TRIALS_HABIT, ALWAYS = 200, 0.99
 
 
 def _got_round(
@@ -677,6 +702,13 @@ def _got_round(
 
     needed = lost([NO_TRIALS, NO_REWARD, POSE_ONLY, BLIND])
     if POSE_ONLY not in needed:
+        if not needed.keys() & {NO_TRIALS, NO_REWARD}:
+            habit, share = _best_habit(runner.paradigm, settings.seed)
+            if (found + at_most) / 2 < share < ALWAYS:
+                return (
+                    f". How: {habit} is right in {runs.shown(share)} of the trials: let each answer be right in at most"
+                    f" {runs.shown(at_most)} of them, or raise `at_most`"
+                )
         return _unseen(lesion, needed)
     shown = lost(list(map(Lesion.parse, _shown(runner.paradigm.specification))))
     if not shown:
@@ -689,6 +721,66 @@ def _got_round(
         f". How: it sees {' and '.join(sorted(thing.hide))} ({said}): name that lesion, if this is part of what the"
         " subject must lack, or make it look alike in all trials"
     )
+
+
+def _best_habit(paradigm: ArenaParadigm, seed: int) -> tuple[str, float]:
+    """Return what most often succeeds if it is done in every trial, and how often: to
+    go to one place, at once or where a rule reacts to it, or to wait.
+    """
+    places = runs.events_of(paradigm.program).everywhere
+    habits = [
+        ("always waiting", _habit(paradigm, seed, None, is_at_once=False)),
+        *(
+            (f"always going to '{place}'", _habit(paradigm, seed, place, is_at_once=at))
+            for place in places
+            for at in (False, True)
+        ),
+    ]
+    return max(habits, key=lambda one: one[1])
+
+
+def _habit(
+    paradigm: ArenaParadigm, seed: int, place: str | None, *, is_at_once: bool
+) -> float:
+    tally = runs.Tally(f"always {place}")
+    specification = paradigm.specification
+    lives = runs.lives_for(specification, TRIALS_HABIT, seed, judged=True)
+    for own_seed, subject, trials in lives:
+        chance = random.Random(f"{own_seed}|{subject}|{tally.name}")
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
+        walker = _Faithful(paradigm.program, place, chance, is_at_once=is_at_once)
+        tally.add(list(runs.walk(life, walker, specification, trials)))
+    return tally.rate().value
+
+
+class _Faithful(runs.Walker):
+    """Goes to one place in every trial. It goes ``at_once``, and stays there, or goes
+    where a rule reacts to it, and to a random one of the places that one reacts to
+    before. Without a place it waits.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        place: str | None,
+        chance: random.Random,
+        *,
+        is_at_once: bool,
+    ) -> None:
+        any_of = runs.event_random(chance)
+
+        def choose(near: Sequence[str]) -> str | None:
+            return place if place is None or place in near else any_of(near)
+
+        super().__init__(program, choose, everywhere=is_at_once)
+        arena = program.geometry.arena
+        self._goal = {*(arena.cells_of(place) if place and is_at_once else ())}
+        self._cell = program.geometry.cell
+
+    def act(self, life: ArenaSubject) -> int:
+        if self._cell(life.pose) in self._goal:
+            return STAY
+        return super().act(life)
 
 
 def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:

@@ -362,6 +362,18 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
             "where it stands or faces is enough",
         ),
         (
+            [
+                CONSTRUCT,
+                (
+                    "{of: {side: [left, right]}}",
+                    "{of: {side: [left, left, right]}}",
+                ),
+                ("at_most: 0.6", "at_most: 0.5"),
+            ],
+            "amnesia=choice",
+            "always going to 'left' is right in .65 of the trials: let each answer be right in at most .50 of them",
+        ),
+        (
             [CONSTRUCT, FOR_LIFE],
             "amnesia=choice",
             "by what earlier trials told it ('amnesia=choice+amnesia=trial' leaves",
@@ -401,6 +413,7 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
     ids=[
         "a glyph",
         "a place",
+        "one answer",
         "earlier trials",
         "the end of a trial",
         "no draw",
@@ -958,6 +971,9 @@ def test_a_measure_is_that_of_the_judged_trials_that_have_one(plant: Plant) -> N
     assert replace(ceiling(30, 30), asked=alike).verdict(1.0) == "undecided"
     assert ceiling(10).is_open(1.0)
     assert not replace(ceiling(10), asked=None).is_open(1.0)
+    many = replace(ceiling(10), lives=ceiling(10).lives * (LIVES // 2))
+    assert not many.is_open(1.0)
+    assert replace(many, asked=replace(about, value=12)).is_open(1.0)
 
 
 def test_the_reason_of_a_search_that_is_given_up_is_told_once() -> None:
