@@ -36,7 +36,7 @@ def test_a_table_with_a_verdict_for_every_rule(run: Run) -> None:
     assert result.out.endswith("1 protocol: 0 failures\n")
     # The first line names the file. If stderr is not a terminal, nothing more comes for
     # a minute.
-    assert result.err == "little (little.protocol.yaml): solvable\n"
+    assert result.err == "little (little.protocol.yaml): part 1 of 2, solvable\n"
 
 
 def test_without_a_terminal_the_latest_is_said_from_time_to_time(

@@ -84,9 +84,9 @@ def audit(
             "memory": lambda: memory.audit_memory(paradigm, settings),
             "cues": lambda: validity.audit_cues(paradigm, views, settings),
         }
-        for part in wanted:
+        for number, part in enumerate(wanted, 1):
             if settings.progress:
-                settings.progress(part)
+                settings.progress(f"part {number} of {len(wanted)}, {part}")
             yield from parts[part]()
 
 

@@ -14,7 +14,7 @@ import statistics
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing import get_context, resource_tracker
@@ -398,22 +398,37 @@ class Runner:
         says: Callable[[Y], str],
     ) -> list[Y]:
         """Apply ``do`` to the paradigm and each order, and return the results in the
-        same order. The progress says what is being done (``names``) and what came out
-        (``says``).
+        same order. The progress says how many are done, what is being done (``names``)
+        and what came out last (``says``).
         """
-        if self._pool is None or len(orders) < 2:
-            done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
-        else:
-            with started_apart():
-                done = self._pool.map(_do_here, [do] * len(orders), orders)
-        results, before = list[Y](), ""
-        for number, order in enumerate(orders, 1):
-            name = names(order)
+        results, latest = dict[int, Y](), ""
+        left = list(range(len(orders)))
+        done = self._done(do, orders)
+        while left:
             if progress:
-                progress(f"{before}searching {number} of {len(orders)}, {name}")
-            results.append(next(done))
-            before = f"{name}: {says(results[-1])}; "
-        return results
+                now = names(orders[left[0]])
+                progress(f"{latest}searched {len(results)} of {len(orders)}, now {now}")
+            number, result = next(done)
+            results[number] = result
+            left.remove(number)
+            latest = f"{names(orders[number])}: {says(result)}; "
+        return [results[number] for number in range(len(orders))]
+
+    def _done(
+        self, do: Callable[[ArenaParadigm, X], Y], orders: Sequence[X]
+    ) -> Iterator[tuple[int, Y]]:
+        """Yield each order's index and result, as they are ready."""
+        if self._pool is None or len(orders) < 2:
+            for number, order in enumerate(orders):
+                yield number, do(self.paradigm, order)
+            return
+        with started_apart():
+            numbers = {
+                self._pool.submit(_do_here, do, order): number
+                for number, order in enumerate(orders)
+            }
+        for future in as_completed(numbers):
+            yield numbers[future], future.result()
 
     def run(
         self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None

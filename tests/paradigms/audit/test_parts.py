@@ -69,7 +69,7 @@ def findings(
 def test_parts_come_in_their_order_and_each_is_announced(plant: Plant) -> None:
     said: list[str] = []
     found = findings(plant(), "same-event", "limit", "animal", progress=said.append)
-    assert said == ["limit", "same-event"]
+    assert said == ["part 1 of 2, limit", "part 2 of 2, same-event"]
     assert [one.rule for one in found][:1] == ["step limit"]
     assert findings(plant(), "animal") == []
 
@@ -122,13 +122,13 @@ def test_too_many_ways_to_begin_are_undecided_at_once_with_the_reason(
     assert "= 8,294,400 ways" in texts["lesion: intact"]
     assert "no effort can prove" in texts["lesion: blind"]
     assert said[0].startswith("the lesions will stay undecided: chance has ")
-    assert said[-1].endswith("searching 6 of 6, lesion memoryless")
+    assert said[-1].endswith("searched 5 of 6, now lesion memoryless")
 
 
 def test_progress_says_what_is_searched(plant: Plant) -> None:
     said: list[str] = []
     findings(plant(), "lesions", progress=said.append)
     assert "chance has 16 ways in a trial" in said[0]
-    assert said[2] == "searching 1 of 6, lesion intact"
+    assert said[2] == "searched 0 of 6, now lesion intact"
     assert said[3].startswith("lesion intact: found 1.00")
-    assert said[3].endswith("; searching 2 of 6, lesion blind")
+    assert said[3].endswith("; searched 1 of 6, now lesion blind")

@@ -166,9 +166,9 @@ def test_orders_are_carried_out_in_turn_and_told(plant: Plant) -> None:
     assert [one.outcomes["timeout"] for one in tallies] == [7, 8]
     assert told == [2, 4, 6]
     assert lines == [
-        "searching 1 of 3, job 1",
-        "job 1: 2; searching 2 of 3, job 2",
-        "job 2: 4; searching 3 of 3, job 3",
+        "searched 0 of 3, now job 1",
+        "job 1: 2; searched 1 of 3, now job 2",
+        "job 2: 4; searched 2 of 3, now job 3",
     ]
 
 
