@@ -83,6 +83,31 @@ VERDICTS: Mapping[str, Kind] = {
 }  # fmt: skip
 
 
+def in_python(summary: RunSummary) -> RunSummary:
+    """Return a summary whose sentences name arguments in place of options."""
+    cells = tuple(map(_cell_in_python, summary.cells))
+    controls = tuple(
+        replace(
+            one,
+            control=_cell_in_python(one.control),
+            plain=_cell_in_python(one.plain),
+        )
+        for one in summary.controls
+    )
+    return replace(summary, cells=cells, controls=controls)
+
+
+def _cell_in_python(cell: CellResult) -> CellResult:
+    said = arguments.in_python
+    return replace(
+        cell,
+        reason=said(cell.reason),
+        warnings=tuple(map(said, cell.warnings)),
+        causes=tuple(map(said, cell.causes)),
+        remarks=tuple(map(said, cell.remarks)),
+    )
+
+
 def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
     """Yield a row for each cell, with the columns of VERDICTS."""
     for cell in summary.cells:
@@ -102,8 +127,7 @@ def _verdict(cell: CellResult) -> list[Any]:
         game and game.passing, game and game.failing, cell.planned, cell.passed,
         calls, _validated(plan), *_measure(cell), *_ability(cell),
         cell.difference_low, cell.difference_high, game and game.p_value, cell.subjects, cell.valid,
-        cell.missing, cost, arguments.in_python("; ".join((*cell.warnings, *cell.remarks))),
-        arguments.in_python(cell.reason),
+        cell.missing, cost, "; ".join((*cell.warnings, *cell.remarks)), cell.reason,
     ]  # fmt: skip
 
 
@@ -180,7 +204,7 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
 #: A run lists at most this many controls. If it has more, it says only how many.
 MOST_CONTROLS = 3
 #: Matches the limit that was reached, in a cause of missing trials.
-_LIMIT = re.compile(r"--(max-\w+) (\S+) is reached")
+_LIMIT = re.compile(r"(max_\w+)=(\S+) is reached")
 #: The budgets that include what was spent before ``resume``.
 _COUNTED = ("max_cost", "max_tokens")
 #: Height of the player in a notebook, in pixels, until the player reports its own.
@@ -311,8 +335,9 @@ class Run:
         """
         self._path = Path(path)
         self._plugins = plugins or PluginManager()
-        #: The summary, with the state of the log (``_written``) that it was made from.
-        self._summary: tuple[list[tuple[int, int]], RunSummary] | None = None
+        #: The summary of reports, and the one whose sentences name arguments, with the
+        #: state of the log (``_written``) that they were made from.
+        self._read: tuple[list[tuple[int, int]], RunSummary, RunSummary] | None = None
 
     def __fspath__(self) -> str:
         """Return the file of the log, so that a run can be used like its path."""
@@ -330,15 +355,21 @@ class Run:
 
     @property
     def summary(self) -> RunSummary:
-        """All judged cells and summarised models, as in reports. Raises RunLogError if
-        the log's rows were changed after the run wrote them.
+        """All judged cells and summarised models, as in reports, with arguments in
+        place of options. Raises RunLogError if the log's rows were changed after the
+        run wrote them.
         """
+        return self._summaries()[1]
+
+    def _summaries(self) -> tuple[RunSummary, RunSummary]:
+        """Return the summary of reports, and ``summary``."""
         written = self._written()
-        if self._summary is None or self._summary[0] != written:
+        if self._read is None or self._read[0] != written:
             with self._log() as log:
                 log.verify()
-                self._summary = written, summarise_log(log)
-        return self._summary[1]
+                found = summarise_log(log)
+            self._read = written, found, in_python(found)
+        return self._read[1:]
 
     def _written(self) -> list[tuple[int, int]]:
         """Return the times and sizes of the log's files, which change while a run adds
@@ -403,8 +434,8 @@ class Run:
           wrong choice; a breakdown is in ``missing``). ``judged``: whether it enters
           the verdict. ``success``: NA if the trial does not enter the verdict, or the
           protocol declares no success. For learning curves, ``recorded_success`` has
-          the success of all trials: False also where none is possible, as in a probe
-          or in conditioning (``block`` names these trials).
+          the success of all trials, and is NA in sessions in which nothing can succeed
+          (probes, conditioning), which curves of reports leave out, too.
         * ``missing``: empty for a trial that was run, otherwise why its result is
           missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
           ``run anew`` (stops made the cell repeat too many trials). All columns below
@@ -417,10 +448,18 @@ class Run:
           ``action_entropy_bits``: statistics of the agent's own actions, without ``.``.
         """
         frame = self._table("trials")
-        recorded = frame["success"].copy()
+        recorded = frame["success"]
+        with self._log() as log:
+            idle = {plan.key: plan.idle for plan in log.plans()}
+        columns = (frame[one] for one in ("model", "protocol", "view", "variant"))
+        sessions = frame["session"].fillna(0)  # It is unknown in some missing trials.
+        is_idle = [
+            session in idle[tuple(key)]
+            for *key, session in zip(*columns, sessions, strict=True)
+        ]
         frame["success"] = recorded.where(frame["judged"])
         place = frame.columns.get_loc("success") + 1
-        frame.insert(place, "recorded_success", recorded)
+        frame.insert(place, "recorded_success", recorded.mask(is_idle))
         return frame
 
     @arguments.checked()
@@ -434,7 +473,8 @@ class Run:
           reply ended. ``fault``: why the call was refused, otherwise empty.
           ``served_by``: the model that the server says it used.
         * ``prompt_tokens``, which include ``cached_tokens`` and ``written_tokens``.
-          ``completion_tokens``, which include ``reasoning_tokens``.
+          ``completion_tokens``, which include ``reasoning_tokens``. All are NA where
+          nobody counted them.
         * ``cost``: in dollars, NA without a price. ``seconds``: duration. ``attempts``:
           how often the call was tried. ``malformed``: how many attempts were answered
           without a usable reply.
@@ -461,7 +501,8 @@ class Run:
         """
         with self._log() as log:
             entries = log.journal()
-        return _frame([[*astuple(one)] for one in entries], JOURNAL)
+        said = (replace(one, text=arguments.in_python(one.text)) for one in entries)
+        return _frame([[*astuple(one)] for one in said], JOURNAL)
 
     @arguments.checked()
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
@@ -474,7 +515,12 @@ class Run:
 
     def _table(self, name: str, observations: bool = False) -> pandas.DataFrame:
         with self._log() as log:
-            return table_frame(log, self._plugins, name, observations)
+            frame = table_frame(log, self._plugins, name, observations)
+        if name == "calls":  # A function need not count tokens; nothing has none.
+            counts = frame.columns[frame.columns.str.endswith("_tokens")]
+            uncounted = frame[["prompt_tokens", "completion_tokens"]].eq(0).all(axis=1)
+            frame[counts] = frame[counts].mask(uncounted)
+        return frame
 
     @arguments.checked(view=arguments.TEXT)
     def trial(
@@ -523,7 +569,7 @@ class Run:
     def report(self, format: str = "markdown") -> str:
         """Return the report: markdown, text, json, html, or a format of a plugin."""
         with self._log() as log:
-            return self._plugins.report(format, self.summary, log)
+            return self._plugins.report(format, self._summaries()[0], log)
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
@@ -588,7 +634,7 @@ class Run:
             if one.has_failed_trials or one.verdict == "ERROR"
         )
         return [
-            f"{one.plan.label} ({one.plan.model}): {arguments.in_python(one.reason)}"
+            f"{one.plan.label} ({one.plan.model}): {one.reason}"
             f"{f' {self._next_step()}' if one.has_failed_trials else ''}"
             for one in failed
         ]
@@ -613,7 +659,7 @@ class Run:
         that give them that.
         """
         found = {
-            limit[0]: (limit[1].replace("-", "_"), limit[2])
+            limit[0]: (limit[1], limit[2])
             for one in cut
             for limit in _LIMIT.finditer("; ".join(one.causes))
         }
@@ -622,7 +668,8 @@ class Run:
         with self._log() as log:
             asking = [one for one in cut if one.plan.agent]
             larger, needed = larger_budgets(log, counted, asking)
-        why = arguments.in_python("; ".join(found)) or "the budget was spent"
+        needed = arguments.in_python(needed)
+        why = "; ".join(found) or "the budget was spent"
         how = "To continue, with a larger budget" if larger else "To continue"
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
@@ -743,7 +790,7 @@ SETTINGS = {
 
 @arguments.checked()
 def run(
-    models: Names,
+    models: Names = (),
     protocols: Names = (),
     *,
     design: str | None = None,
@@ -764,15 +811,18 @@ def run(
     takes the same options and plugins.
 
     Parameters:
-        models: One name or several, as for ``--model``.
-        protocols: Names, files or directories; by default the protocols in
-            ``CHEESEBENCH_PROTOCOLS`` or, if it is not set, the nine paradigms.
+        models: One name or several, as for ``--model``. With ``resume``, those of the
+            run by default.
+        protocols: Names, files or directories; by default those of the resumed run, the
+            protocols in ``CHEESEBENCH_PROTOCOLS`` or, if it is not set, the nine
+            paradigms.
         design: How many subjects and trials (``--design``). By default a language
             model has ``sequential``: subjects until a verdict is decided, 120 at most.
             An agent has ``cohort``: 20 subjects, with which even an agent as good as
             the animals seldom passes (``plan`` says how often). For a verdict, give it
             ``sequential``, too.
-        subjects: Number of subjects of each cell, instead of the design's.
+        subjects: Number of subjects of each cell, instead of the design's; with the
+            design ``sequential``, the most.
         seed: Seed of the run; by default it is drawn
             (``run.summary.manifest["options"]["seed"]``).
         view: One view or several, instead of the design's own.
@@ -816,7 +866,7 @@ run.__doc__ = f"{run.__doc__}\n    Options:\n" + "\n".join(
 
 
 async def run_async(
-    models: Names, protocols: Names | None = None, **options: Any
+    models: Names = (), protocols: Names | None = None, **options: Any
 ) -> Run:
     """Do the same as ``run``, as a coroutine. Cancelling it stops the run."""
     work = _work(models, protocols, **options)
@@ -832,7 +882,7 @@ async def run_async(
 
 @arguments.checked()
 def _work(
-    models: Names,
+    models: Names = (),
     protocols: Names | None = None,
     *,
     view: Names | None = None,
@@ -857,10 +907,21 @@ def plugins_with(plugins: Any, run: object = None) -> PluginManager:
     return manager
 
 
+#: What an agent or a backend can be called: no signs that separate names.
+_CALLED = re.compile(r"[^\s/:,]+")
+
+
 def _register(manager: PluginManager, name: str, plugin: Any) -> None:
     """Register a plugin, an agent or a backend. Raise OptionError for an object without
-    a hook, and for an agent, a backend or a view whose name is taken.
+    a hook, and for an agent, a backend or a view whose name is taken or cannot be
+    written.
     """
+    if isinstance(plugin, AgentSpec | BackendSpec) and not _CALLED.fullmatch(
+        str(plugin.name)
+    ):
+        raise OptionError(
+            f"{name}: {plugin.name!r} cannot be written as the name of a model. Use letters, digits and hyphens."
+        )
     if isinstance(plugin, AgentSpec):
         plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
     elif isinstance(plugin, BackendSpec):
@@ -942,6 +1003,10 @@ class _Work:
         earlier = read_earlier(
             plugins, here / values.results, values.resume, values.model or ()
         )
+        if earlier.existing is not None and not values.protocols:
+            with RunLog.open_read_only(earlier.existing) as log:
+                names = dict.fromkeys(plan.protocol for plan in log.plans())
+            given = given.filled_in(Origin.MANIFEST, protocols=list(names))
         settings = read_settings(given, plugins, here, earlier, usual_protocols())
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:

@@ -50,14 +50,18 @@ _OPTION = re.compile(
     r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?: [^\s,;:()']+)*"
     r" --[^,;:()']*)"
     r"|(?<![\w-])--(?:cheese-)?(?P<name>[a-z]+(?:-[a-z]+)*)"
-    r"(?:[ =](?P<value>'[^']*'|[^\s,;:()']*[^\s,;:()'.]))?"
+    # A colon inside a word, as in an address, is part of the value.
+    r"(?:[ =](?P<value>'[^']*'|(?:[^\s,;:()']|:(?=[^\s,;:()']))*[^\s,;:()'.]))?"
 )
 
 
 #: Patterns of commands in messages, each with the text that replaces it in Python.
 _CALLS = {
     "--range LOW HIGH": "limits=(LOW, HIGH)",
+    "only_seen=True or --only-seen": "only_seen=True",
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
+    r"\bcheesebench plan says": "cheesebench.plan(...) says",
+    "to make one from a run: cheesebench bless": "the command line makes one from a run: cheesebench bless",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
     "'cheesebench models'": "cheesebench.catalogue('models')",

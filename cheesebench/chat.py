@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from cheesebench.errors import CheeseBenchError, OptionError, PluginError
+from cheesebench.errors import CheeseBenchError, OptionError, PluginError, cause_of
 from cheesebench.interfaces import AgentKind, Memory
 from cheesebench.redaction import quoted
 
@@ -441,6 +441,10 @@ class BackendSpec:
         is called in threads, for several subjects at once unless ``concurrency=1``; it
         may be async. It gets no pictures, temperature, seed or limit of tokens, and
         sets its own.
+
+        A call that raises ConnectionError, TimeoutError, or ``ChatFaultError`` of a
+        kind that may pass (``"rate_limit"``, ``"overload"``, ...) is made again, as for
+        the built-in backends (``retries``). Any other exception loses its subject.
         """
         if not callable(reply):
             raise PluginError(
@@ -448,7 +452,15 @@ class BackendSpec:
             )
         nothing = Capabilities(temperature=False, seed=False, stop=False, images=False)
         connection = _Function(name, reply)
-        return cls(name=name, connect=lambda context: connection, capabilities=nothing)
+
+        def connect(context: BackendContext) -> Connection:
+            if context.base_url:
+                raise OptionError(
+                    f"--base-url {context.base_url}: the backend '{name}' is a function, which has no address. Remove it."
+                )
+            return connection
+
+        return cls(name=name, connect=connect, capabilities=nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,9 +474,15 @@ class _Function:
         import asyncio
 
         messages = [{"role": one.role, "content": one.text} for one in request.messages]
-        said = await asyncio.to_thread(self.reply, messages)
-        if inspect.isawaitable(said):
-            said = await said
+        try:
+            said = await asyncio.to_thread(self.reply, messages)
+            if inspect.isawaitable(said):
+                said = await said
+        except (ConnectionError, TimeoutError) as error:
+            kind: FaultKind = (
+                "timeout" if isinstance(error, TimeoutError) else "connection"
+            )
+            raise ChatFaultError(kind, quoted(cause_of(error), 360)) from None
         if isinstance(said, ChatReply):
             return said
         if not isinstance(said, str):

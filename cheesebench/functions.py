@@ -27,6 +27,7 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment import cells as run_cells
+from cheesebench.experiment import controls as run_controls
 from cheesebench.experiment import settings as run_settings
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -322,8 +323,10 @@ class Runs:
         with self._logs() as logs:
             for log in logs:
                 rows_only(log, ranked=True)
-            #: All judged cells and summarised models, as in reports.
-            self.summary: RunSummary = summarise_logs(logs)
+            self._read = summarise_logs(logs)
+        #: All judged cells and summarised models, as in reports, with arguments in
+        #: place of options.
+        self.summary: RunSummary = api.in_python(self._read)
 
     def frame(self) -> pandas.DataFrame:
         """Return one row for each cell, with the columns of ``Run.verdicts``."""
@@ -340,7 +343,7 @@ class Runs:
                 "The plugin that registers the report format 'html' shows only one run. Remove that plugin."
             )
         with self._logs() as logs:
-            page = reporter.render_runs(self.summary, logs, self._plugins)
+            page = reporter.render_runs(self._read, logs, self._plugins)
         write_whole(Path(path), page)
         return Path(path)
 
@@ -415,8 +418,9 @@ class Installed(tables.Tabular, list[dict[str, object]]):
 
 @arguments.checked()
 def catalogue(kind: str = "") -> Installed:
-    """Return the protocols, agents, models, views, report formats, backends and
-    executors that are installed, or only those of a ``kind`` (such as ``"models"``).
+    """Return the protocols, agents, models, designs, controls, views, report formats,
+    backends and executors that can be named, or only those of a ``kind`` (such as
+    ``"models"``).
     """
     plugins = installed_plugins()
     families = [family.plural for family in plugins.families.values()]
@@ -430,6 +434,14 @@ def catalogue(kind: str = "") -> Installed:
         {"name": entry.name, "summary": f"{entry.backend}/{entry.id}"}
         for entry in known_models(plugins, user_models()).values()
     ]
+    named: dict[str, Mapping[str, str]] = {
+        "views": _summaries(plugins.views),
+        "report_formats": _summaries(plugins.reporters),
+        "designs": _summaries(run_cells.DESIGNS),
+        "controls": run_controls.described(),
+    }
+    for one, found in named.items():
+        sections[one] = [{"name": name, "summary": found[name]} for name in found]
     return Installed(
         {"kind": one, **_described(found)}
         for one in ([kind] if kind else kinds)
@@ -437,12 +449,21 @@ def catalogue(kind: str = "") -> Installed:
     )
 
 
-_OTHER_KINDS = ("views", "report_formats", "backends", "executors")
+_OTHER_KINDS = (
+    "designs",
+    "controls",
+    "views",
+    "report_formats",
+    "backends",
+    "executors",
+)
 
 
-def _described(found: str | Mapping[str, object]) -> dict[str, object]:
-    if isinstance(found, str):
-        return {"name": found, "about": ""}
+def _summaries(things: Mapping[str, object]) -> dict[str, str]:
+    return {name: getattr(thing, "summary", "") for name, thing in things.items()}
+
+
+def _described(found: Mapping[str, object]) -> dict[str, object]:
     return {"name": found["name"], "about": found.get("title") or found.get("summary")}
 
 

@@ -36,7 +36,8 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 class Reporter(Protocol):
     """A report format for finished or interrupted runs (hook
-    ``cheesebench_reporters``).
+    ``cheesebench_reporters``). It may also have ``summary``, a phrase that says what it
+    is.
     """
 
     name: str

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -193,7 +194,9 @@ def _no_model(
         remedy = f"'{name}' is a backend: write {name}/MODEL-ID."
         return UnknownNameError("model", name, plugins.agents, remedy=remedy)
     aliases = (alias for entry in entries.values() for alias in entry.aliases)
-    others = [*entries, *aliases, *plugins.backends]
+    # Names of backends are short: only one that is very like the name is meant.
+    backends = difflib.get_close_matches(name, plugins.backends, cutoff=0.75)
+    others = [*entries, *aliases, *backends]
     own = "" if set(name) & set("/:") else f": openai/{name} for a server of your own"
     remedy = f"'cheesebench models' lists the models. Or write BACKEND/ID ({', '.join(sorted(plugins.backends))}){own}."
     remedy += f" {plugins.not_loaded(name)}".rstrip()

@@ -29,6 +29,8 @@ class Format:
     suffix: str
     """Suffix of the report's file, as in ``.md``."""
     render: Callable[[RunSummary], str]
+    summary: str
+    """What it is, in a phrase."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class Figures:
     """Figures and tables of one run, or of several together."""
 
     name, suffix = "figures", ".md"
+    summary = "figures and tables, of one run or of several together"
     render = staticmethod(figures.render)
     render_figures = staticmethod(figures.render_figures)
 
@@ -52,6 +55,7 @@ class Html:
     """
 
     name, suffix = "html", ".html"
+    summary = "a page with a player for every trial, of one run or of several"
     render = staticmethod(html.render)
     render_run = staticmethod(html.render_run)
     render_runs = staticmethod(html.render_runs)
@@ -62,13 +66,31 @@ class Html:
 @hookimpl
 def cheesebench_reporters() -> Iterable[Reporter]:
     return (
-        ComparingFormat("markdown", ".md", markdown.render, comparison.markdown),
-        ComparingFormat("json", ".json", comparison.plain_json, comparison.json),
-        ComparingFormat("text", ".txt", text.render, comparison.text),
-        Format("badge", ".svg", matrix.render_badge),
-        Format("board", ".svg", board.render),
-        Format("comment", ".md", matrix.render_comment),
-        Format("matrix", ".md", matrix.render),
+        ComparingFormat(
+            "markdown",
+            ".md",
+            markdown.render,
+            "the whole report, as Markdown",
+            comparison.markdown,
+        ),
+        ComparingFormat(
+            "json",
+            ".json",
+            comparison.plain_json,
+            "all numbers, for programs",
+            comparison.json,
+        ),
+        ComparingFormat(
+            "text",
+            ".txt",
+            text.render,
+            "the whole report, for a terminal",
+            comparison.text,
+        ),
+        Format("badge", ".svg", matrix.render_badge, "a badge for a README"),
+        Format("board", ".svg", board.render, "a picture of the board, for a talk"),
+        Format("comment", ".md", matrix.render_comment, "a comment on a pull request"),
+        Format("matrix", ".md", matrix.render, "a table of models and protocols"),
         Figures(),
         Html(),
     )

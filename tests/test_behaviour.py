@@ -113,6 +113,9 @@ def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
         found = behaviour(cell, log.trials_by_subject(cell.plan))
     # As recorded, judged or not.
     trials = run.table("trials").query("protocol == 'morris_water_maze'")
+    probes = trials[trials["recorded_success"].isna()]
+    assert probes["session"].unique().tolist() == [*cell.plan.idle] == [6]
+    assert probes["block"].unique().tolist() == ["probe"]
     for name, column in zip(
         CURVES, ("recorded_success", "steps", "path_length"), strict=True
     ):

@@ -98,6 +98,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("qwen2.5vl-77b", "Did you mean 'qwen2.5vl-7"),
         ("tabular", "Did you mean 'tabular-ql'?"),
         ("opena", "Did you mean 'openai'?"),
+        ("nope", "There is no model 'nope'. Known: "),
         ("openai", "'openai' is a backend: write openai/MODEL-ID."),
         ("opnai/x", "There is no backend 'opnai'. Did you mean 'openai'?"),
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),

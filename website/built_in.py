@@ -4,7 +4,6 @@ views, formats, designs, and studies.
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 from cheesebench.chat import ModelAgentSpec
@@ -133,12 +132,10 @@ def reporters() -> str:
 
 
 def _about(reporter: Reporter) -> str:
-    """Return the first sentence of the docstring of the reporter's module, or of the
-    reporter itself.
+    """Return what a reporter says it is or, if it says nothing, the first sentence of
+    its docstring.
     """
-    module = getattr(reporter, "module", None)
-    described = importlib.import_module(module) if module else reporter
-    return (described.__doc__ or "").split("\n")[0]
+    return getattr(reporter, "summary", "") or (reporter.__doc__ or "").split("\n")[0]
 
 
 def designs() -> str:

@@ -61,8 +61,23 @@ CONTROLS = {
     NO_MEMORY: "the prompt of a language model has nothing from before the present part of the trial",
     f"{YOKED}:RUN": "rewards and events come from a subject in another run, independently of this subject's actions",
 }
-# Lesions are controls, too: ``blind``, ``anhedonia``, ``amnesia=trial``,
-# ``hide=landmarks`` and others (``parse_control``).
+#: Lesions besides those of one word, which are controls, too (``parse_control``).
+_LESIONS = {
+    "amnesia=trial": "no memory across trials",
+    "amnesia=STATE": "no memory of a trial from before it first entered the state",
+    "hide=landmarks": "no landmarks",
+    "hide=ZONE": "no picture of the zone, solid, door or group",
+    "hide=glyph:X": "no squares drawn with X",
+    "hide=text": "no text of states",
+    "hide=text:STATE": "no text of the state",
+}
+
+
+def described() -> dict[str, str]:
+    """Return all controls by name, each with a phrase that says what it removes, or
+    what it leaves.
+    """
+    return {**CONTROLS, **WORDS, **_LESIONS}
 
 
 def check_control(name: str, results: Path) -> str:

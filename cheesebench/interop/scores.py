@@ -351,6 +351,11 @@ class Numbers(dict[object, float]):
                 )
             elif isinstance(value, Mapping):
                 remedy = "Make a data frame of the list: pandas.DataFrame(LIST)."
+            elif hasattr(value, "__len__") and not isinstance(value, str):
+                said = (
+                    f"{where}: the score {quoted(repr(value), 60)} is no single number."
+                )
+                remedy = "Give one for each subject, or a data frame with the columns subject, item and score."
             raise OptionError(f"{said} {remedy}") from None
 
 

@@ -159,7 +159,7 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         "p_seen": one.seen_p,
         "seen_low": seen_low,
         "seen_high": seen_high,
-        "reason": one.reason,
+        "reason": arguments.in_python(one.reason),
     }
 
 
@@ -400,6 +400,7 @@ def _of_pairs(
         for tests in zip(*((one.whole, one.seen) for one in found), strict=True)
     )
     tests = plural(len(found), "task" if len(pairs) == 1 else "comparison")
+    tests = f" ({tests}, Holm)"
     return ScoreVerdict(
         tasks=tuple(
             one.answered(p, p_seen, len(found), tests, asked)
@@ -583,7 +584,7 @@ class _Pairs:
         self, p_whole: float, p_seen: float, tests: int, counted: str, asked: _Asked
     ) -> answers.TaskVerdict:
         """Return the answer; the p values are those after Holm's correction over
-        ``tests``, which are ``counted`` in words.
+        ``tests``, which are ``counted`` in words if there are several.
         """
         units, (rate, against) = asked.units, self.rates
         found, p = (self.whole, p_whole)
@@ -594,7 +595,7 @@ class _Pairs:
         gap = units.gap_said(rate - against) + " points" * units.is_share
         reason = (
             f"{units.said(rate)}{units.of} against {units.said(against)}{units.of}, {gap}"
-            f"{_between(found.interval, units)}; p = {number(p)} ({counted}, Holm), "
+            f"{_between(found.interval, units)}; p = {number(p)}{counted if tests > 1 else ''}, "
             f"{plural(len(self.differences), 'pair')}."
         )
         if self.imagined:

@@ -30,6 +30,7 @@ class Ascii2D:
     """
 
     name = "ascii_2d"
+    summary = "the map from above, north at the top"
     reading = (
         f"The map shows the whole place from above. One of the arrows {ARROWS} is you, and points to "
         "where you face. # is a wall; other signs are floor, things, doors or landmarks."

@@ -33,6 +33,7 @@ class Ascii2DFpv:
     """
 
     name = "ascii_2d_fpv"
+    summary = "the squares in front of the agent, rotated so that it looks up"
     reading = (
         "The first line names the direction you face (N, NE, E, ...), the same way throughout a trial. "
         "The map below it shows only what you can see from where "

@@ -199,6 +199,7 @@ class Ascii3D:
     """
 
     name = "ascii_3d"
+    summary = "first person, 49 x 17 characters"
     reading = (
         "The first line names the direction you face (N, NE, E, ...), the same way throughout a trial. "
         "Below it is what you see in that direction, in "

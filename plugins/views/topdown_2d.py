@@ -134,6 +134,7 @@ class Topdown2D:
     """
 
     name = "topdown_2d"
+    summary = "the map from above as a PNG, north at the top"
     reading = (
         "The picture shows the whole place from above. The red drop is you, and its point shows "
         "where you face. Dark squares are walls, light squares are floor; squares with a sign on them are special "

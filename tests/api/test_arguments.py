@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "a path": (lambda run: API.open_run("/nowhere/run.sqlite"), "There is no run at /nowhere/run.sqlite."),
     "compare": (lambda run: API.compare(run, 3), "second=3: expected a run"),
     "one argument": (lambda run: API.compare(), "compare(): missing a required argument: 'first'"),
-    "a run to continue": (lambda run: API.run(resume="x"), "missing a required argument: 'models'. See help(cheesebench.run)"),
+    "a run to continue": (lambda run: API.run(resume="x"), "There is no run 'x' in"),
     "one model alone": (lambda run: API.compare(run), "of its models (random) two are needed, not 1, or"),
     "one model": (lambda run: API.compare(run, run, models="random"), "models='random': expected two names"),
     "verdict": (lambda run: API.verdict(3), "first=3: expected a run"),
@@ -128,6 +128,13 @@ def test_the_catalogue_has_what_can_be_named(lab: Path) -> None:
     assert names["models"] == set(cheesebench.installed_plugins().models)
     assert "ascii_2d" in names["views"]
     assert {row["name"] for row in cheesebench.catalogue("agents")} == names["agents"]
+    assert {"cohort", "sequential"} <= names["designs"]
+    assert {"blind", "cue-off", "amnesia=trial"} <= names["controls"]
+    assert all(
+        row["about"]
+        for row in found.rows()
+        if row["kind"] in ("views", "report_formats", "designs", "controls")
+    )
 
 
 def test_ipython_shows_the_line_of_the_user_and_the_message() -> None:
@@ -185,6 +192,9 @@ def test_every_option_is_read_by_what_it_takes() -> None:
         ("--view [a", "view=[a"),
         ("--format=csv", "formats='csv'"),
         ("--part cues", "parts='cues'"),
+        ("--base-url http://a:1/v1: no", "base_url='http://a:1/v1': no"),
+        ("(only_seen=True or --only-seen)", "(only_seen=True)"),
+        ("cheesebench plan says", "cheesebench.plan(...) says"),
         ("--unknown x", "--unknown x"),
         ("pytest --model a --seed 3, then", "pytest --model a --seed 3, then"),
         ("pytest --resume r-1.", "cheesebench.run(..., resume='r-1')."),

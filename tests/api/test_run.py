@@ -438,8 +438,17 @@ def test_a_function_is_a_backend(tmp_path: Path) -> None:
         lambda messages: f"ACTIONS: FORWARD ({messages[-1]['role']})", design="smoke"
     )
     assert set(found.calls()["reply"]) == {"ACTIONS: FORWARD (user)"}
+    counts = ["prompt_tokens", "completion_tokens", "reasoning_tokens"]
+    assert found.table("calls")[counts].isna().all(axis=None)  # not counted, not none
     found = run(counting, max_tokens=200)
     assert found.calls()["prompt_tokens"].max() == 9
+    assert found.calls()["cached_tokens"].eq(0).all()
+    spent = "tokens; max_tokens=200 is reached"
+    [cell] = found.summary.cells
+    assert all(spent in one for one in (cell.reason, *cell.causes))
+    assert found.verdicts()["reason"].tolist() == [cell.reason]
+    assert found.journal()["text"].str.contains(spent).any()
+    assert "--max-tokens 200 is reached" in " ".join(found.report("text").split())
     assert "max_tokens=200 is reached" in repr(found)
     assert [one["role"] for one in asked[0]] == ["system", "user"]
     with pytest.raises(PluginError, match=r"mine' returned \[3\]. Return the text of"):
@@ -647,9 +656,12 @@ def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
             await task
 
     asyncio.run(cut())
-    whole = cheesebench.run(
-        (), resume="cut", protocols=("t_maze", "dnms"), results=tmp_path, progress=False
-    )
+    with pytest.raises(
+        OptionError, match=r"^models= is empty. Name a model or an agent"
+    ):
+        cheesebench.run(results=tmp_path)
+    whole = cheesebench.run(resume="cut", results=tmp_path, progress=False)
+    assert whole.verdicts()["protocol"].tolist() == ["t_maze", "dnms"]
     assert whole.verdicts()["valid"].tolist() == whole.verdicts()["planned"].tolist()
 
 
@@ -738,6 +750,40 @@ def test_an_agent_with_the_name_of_another_is_refused(tmp_path: Path) -> None:
     backends = [cheesebench.BackendSpec.of("openai", lambda messages: "ACTIONS: STAY")]
     with pytest.raises(OptionError, match="there is another backend 'openai'"):
         cheesebench.run("openai/x", plugins=backends, results=tmp_path)
+    for name in ("my agent", "a/b", "a,b", ""):
+        with pytest.raises(OptionError, match=f"'{name}' cannot be written as"):
+            cheesebench.run("x", plugins=AgentSpec(name, still), results=tmp_path)
+
+
+def test_transient_faults_of_a_function_are_tried_again(tmp_path: Path) -> None:
+    asked: list[object] = []
+
+    def flaky(messages: object) -> str:
+        asked.append(messages)
+        if len(asked) == 3:
+            raise ConnectionResetError("the peer is gone")
+        if len(asked) == 5:
+            raise TimeoutError("too slow")
+        return "ACTIONS: FORWARD"
+
+    def run(**options: Any) -> cheesebench.Run:
+        mine = cheesebench.BackendSpec.of("mine", flaky)
+        return cheesebench.run(
+            "mine/any",
+            "operant_chamber",
+            plugins=mine,
+            design="smoke",
+            concurrency=1,
+            results=tmp_path,
+            progress=False,
+            **options,
+        )
+
+    found = run()
+    assert found.trials()["missing"].eq("").all()
+    assert found.calls()["attempts"].sum() == len(found.calls()) + 2 == len(asked)
+    with pytest.raises(OptionError, match="is a function, which has no address"):
+        run(base_url="http://127.0.0.1:1/v1")
 
 
 def test_progress_wipes_what_a_longer_line_left(
