@@ -427,21 +427,9 @@ def catalogue(kind: str = "") -> Installed:
     kinds = [*families, "agents", "models", *_OTHER_KINDS]
     if kind and kind not in kinds:
         raise UnknownNameError("kind", kind, kinds)
-    sections = installed.others(plugins)
+    sections = _sections(plugins)
     if not kind or kind in families:  # Loading all protocols takes seconds.
         sections |= installed.protocols(plugins, installed_catalogue())[0]
-    sections["models"] = [
-        {"name": entry.name, "summary": f"{entry.backend}/{entry.id}"}
-        for entry in known_models(plugins, user_models()).values()
-    ]
-    named: dict[str, Mapping[str, str]] = {
-        "views": _summaries(plugins.views),
-        "report_formats": _summaries(plugins.reporters),
-        "designs": _summaries(run_cells.DESIGNS),
-        "controls": run_controls.described(),
-    }
-    for one, found in named.items():
-        sections[one] = [{"name": name, "summary": found[name]} for name in found]
     return Installed(
         {"kind": one, **_described(found)}
         for one in ([kind] if kind else kinds)
@@ -457,6 +445,24 @@ _OTHER_KINDS = (
     "backends",
     "executors",
 )
+
+
+def _sections(plugins: PluginManager) -> dict[str, Any]:
+    """Return what can be named besides protocols, by kind."""
+    named: dict[str, Mapping[str, str]] = {
+        "models": {
+            entry.name: f"{entry.backend}/{entry.id}"
+            for entry in known_models(plugins, user_models()).values()
+        },
+        "views": _summaries(plugins.views),
+        "report_formats": _summaries(plugins.reporters),
+        "designs": _summaries(run_cells.DESIGNS),
+        "controls": run_controls.described(),
+    }
+    return installed.others(plugins) | {
+        kind: [{"name": name, "summary": summary} for name, summary in found.items()]
+        for kind, found in named.items()
+    }
 
 
 def _summaries(things: Mapping[str, object]) -> dict[str, str]:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import check_address
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment import cells, executors
+from cheesebench.experiment import cells, controls, executors
 from cheesebench.experiment.calling import Limits, Patience
-from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.provenance import (
     SEED_DRAWN,
@@ -480,7 +479,7 @@ def _where_named(given: Given, values: OptionValues, usual: str) -> str:
 
 def _check_controls(values: OptionValues, directory: Path) -> None:
     for control in values.control:
-        check_control(control, directory / values.results)
+        controls.check_control(control, directory / values.results)
 
 
 def _models(
