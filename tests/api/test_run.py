@@ -814,7 +814,7 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
         0,
         cell.missing,
     )
-    assert any("--max-minutes 1e-09 is reached" in cause for cause in cell.causes)
+    assert any("max_minutes=1e-09 is reached" in cause for cause in cell.causes)
     said = (
         "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue: "
         "cheesebench.run(..., resume='cut', max_minutes=1e-09)"
