@@ -91,7 +91,7 @@ def test_a_run_is_planned_compared_and_drawn(
     for told in (repr(none), none._repr_html_()):
         assert "No data for strategies (needs a protocol with " in told
     table: Any = found
-    with pytest.raises(cheesebench.OptionError, match="use its frame"):
+    with pytest.raises(cheesebench.OptionError, match="its frame"):
         cheesebench.figures(table)
     with pytest.raises(cheesebench.UnknownNameError, match="Did you mean 'forest'"):
         cheesebench.figures("one", only="forst")
