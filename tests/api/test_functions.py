@@ -342,7 +342,7 @@ def test_a_plan_has_the_dollars_of_each_row_and_of_the_whole_run(lab: Path) -> N
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a bad number": (lambda: cheesebench.run("random", subjects=-3), "subjects=-3: a run needs"),
     "a bad type": (lambda: cheesebench.plan("random", subjects="x"), "subjects='x': expected"),
-    "no model": (lambda: cheesebench.plan([]), "models=NAME, or profile=NAME"),
+    "no model": (lambda: cheesebench.plan([]), "models=NAME, or a profile= or study="),
     "no such path": (lambda: cheesebench.plan("random", "no/"), "protocols='no/': there is no"),
     "an option of tests": (lambda: cheesebench.run("random", film=True), "film= is only for pytest"),
     "no option": (lambda: cheesebench.run("random", subject=3), "Did you mean 'subjects'?"),
