@@ -37,9 +37,9 @@ EVERY = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, and whether the "
-        "protocol can be solved. The exit code is 1 if a rule fails. Finished parts are kept: if an audit was "
-        "interrupted, the same command continues it.",
+        "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, whether the protocol "
+        "can be solved, and what subjects with lesions or little memory can reach. The exit code is 1 if a rule fails. "
+        "Finished parts are kept: if an audit was interrupted, the same command continues it.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive_number,
         default=2000,
-        help="trials per chance level (default: 2000)",
+        help="trials per chance level; other parts of the audit scale with it (default: 2000)",
     )
     parser.add_argument(
         "--seed",
@@ -144,9 +144,9 @@ def _what_is_open(report: AuditReport) -> str:
     found = [one for one in report.findings if one.verdict == "undecided"]
     if not found:
         return ""
-    how = "A longer audit may decide them: --effort N (lesions), --trials N (leaks)."
+    how = "A longer audit may help: --effort N (lesions), --trials N (leaks)."
     if all("no effort can prove" in one.text for one in found):
-        how = "No longer audit decides them; each line says what would."
+        how = "A longer audit does not help; the table says what does."
     rules = ", ".join(one.rule for one in found)
     return (
         paragraph(

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         print("It replaces the previous baseline of this name.", file=sys.stderr)
     if low := list(_nothing_to_lose(counted, floors)):
         said = (
-            "Warning: these cells show no sign of the ability, so a later run has nothing to lose in them: "
+            "Warning: no sign of the ability, and so nothing that a later run could lose, in "
             f"{'; '.join(low)}."
         )
         print(paragraph(said), file=sys.stderr)
@@ -104,16 +104,14 @@ def _complete(log: RunLog, counted: CountedRun) -> str:
     """Return the remedy for a run with missing trials."""
     name = log.run_id
     if any(unfinished.left_to_run(log, plan, judge_set) for plan in log.plans()):
-        return (
-            f"Finish it with --resume {name}, or bless it as it is with --incomplete."
-        )
+        return f"Finish it with pytest --resume {name}, or bless it as it is with --incomplete."
     for cell in counted.cells:
         lives = cell.subjects.values()
         if lives and not any(one.scored or one.missing for one in lives):
             return f"In a run of --design {cell.design}, no trial of {cell.protocol} counts. Bless a run of --design cohort."
     if any(cell.untested.startswith(wording.NEVER_ACTED) for cell in counted.cells):
-        return f"No reply named an action. Mend the model or its server, then --resume {name} asks anew."
-    return f"--resume {name} would not run the missing trials again. Bless a new run."
+        return f"No reply named an action. Mend the model or its server, then ask anew with pytest --resume {name}."
+    return f"pytest --resume {name} would not run the missing trials again. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:

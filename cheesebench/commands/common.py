@@ -444,18 +444,20 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
 
 
 def positive_number(text: str) -> int:
-    if (number := whole_number(text)) < 1:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a whole number of at least 1"
-        )
-    return number
+    return _whole(text, 1)
 
 
 def whole_number(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
     # 18 digits fit into 64 bits, and are enough for any seed.
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    if len(text) > 18 and text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' has more than 18 digits")
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not a whole number of at least 0"
+            f"'{text}' is not a whole number of at least {least}"
         )
     return int(text)
 

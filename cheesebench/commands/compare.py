@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "second",
         metavar="RUN_B",
         nargs="?",
-        help="the run or baseline with which RUN_A is compared; without it, the models of RUN_A are compared (one: with its "
-        "controls)",
+        help="the run or baseline with which RUN_A is compared; without it, the models of RUN_A are compared (a single "
+        "model with its controls)",
     )
     common.add_option(parser, "results")
     common.add_baselines(parser)

@@ -30,8 +30,8 @@ from cheesebench.verification import rows_only
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Writes tables of trials, values, steps, events and calls, logs for 'inspect view' of Inspect AI, or files "
-        "for Every Eval Ever, for a model's repository on the Hugging Face Hub, or in Psych-DS.",
+        "Writes tables (trials, values, steps, events and calls), logs for 'inspect view' of Inspect AI, or files for "
+        "Every Eval Ever, for Psych-DS, or for a model's repository on the Hugging Face Hub.",
         "20250131-093000-ab12 --csv",
         "20250131-093000-ab12 --parquet --table trials,steps --observations",
         "20250131-093000-ab12 --inspect --output logs",

@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         plan = choose_cell(log.plans(), options)
         if plan.items:
-            raise OptionError(f"{plan.label} is a dialogue: it has no arena to film.")
+            raise OptionError(
+                f"{plan.label} is a dialogue, and only arenas can be filmed. Choose another --protocol."
+            )
         record = _record(log, plan, options)
         paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
         frames = film(log, paradigm, plugins.view(FROM_ABOVE), record)

@@ -53,7 +53,8 @@ def _as_text(found: dict[str, Any], tables: installed.Tables) -> str:
         ),
     ]
     remarks = [
-        f"{one['file']} has {counted(len(one['errors']), 'error')}; the first is {one['errors'][0]}"
+        f"{one['file']} has {counted(len(one['errors']), 'error')}"
+        f"{'; the first is' * (len(one['errors']) > 1) or ':'} {one['errors'][0]}"
         for one in found["broken_protocols"]
     ]
     remarks += found["shadowed_protocols"]

@@ -159,7 +159,11 @@ def _remark(entry: ModelEntry) -> str:
     written = None if entry.price is None else entry.price.written
     return "; ".join(
         [
-            *([] if written is None else [f"${written:g} to write a cache"]),
+            *(
+                []
+                if written is None
+                else [f"${written:g} per million tokens written to the cache"]
+            ),
             *([f"licence {entry.licence}"] if entry.licence else []),
             *filter(None, [entry.note]),
         ]

@@ -30,7 +30,8 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(
-            f"'{name}' cannot be a plugin's name. Use up to 40 lower-case letters, digits and hyphens, such as my-{kind}."
+            f"'{name}' cannot be a plugin's name. Use up to 40 lower-case letters, digits and hyphens, beginning with a "
+            f"letter, such as my-{kind}."
         )
     if kind == "command" and name in COMMANDS:
         raise OptionError(

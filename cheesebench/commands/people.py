@@ -251,7 +251,11 @@ def _opened(
                 plan,
             )
             if complete == plan.subjects:
-                log.note("finished", f"{complete} people", plan)
+                log.note(
+                    "finished",
+                    f"{complete} {'person' if complete == 1 else 'people'}",
+                    plan,
+                )
         stack.callback(log.note, "closed", "people")
         yield log, store, cells
 

@@ -153,7 +153,7 @@ def markdown(specifications: Iterable[Specification]) -> str:
     rest = []
     if inherited:
         rest.append(
-            f"With the numbers of the protocol that they extend: {', '.join(inherited)}."
+            f"With the same numbers as a protocol in the table: {', '.join(inherited)}."
         )
     if without:
         rest.append(

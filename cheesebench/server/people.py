@@ -391,11 +391,9 @@ class Participant:
         if observation is None:
             self._log.write_life(plan, self.subject, number)
             if is_finished(self._log, plan, judge_set):
-                self._log.note(
-                    "finished",
-                    f"{len(self._log.completed_subjects(plan))} people",
-                    plan,
-                )
+                done = len(self._log.completed_subjects(plan))
+                people = "person" if done == 1 else "people"
+                self._log.note("finished", f"{done} {people}", plan)
             return self._next_task()
         trial = self._trial = _Trial(environment, number, observation)
         return [trial.shown, *self._after(trial)]

@@ -81,7 +81,8 @@ def test_paths_are_relative_to_here_if_they_are_inside(here: Path) -> None:
     [
         (common.whole_number, "0", 0), (common.whole_number, "9" * 18, 10**18 - 1), (common.whole_number, "9" * 19, None),
         (common.whole_number, "-1", None), (common.whole_number, "\u0661", None), (common.positive_number, "1", 1),
-        (common.positive_number, "0", None), (common.port_number, "65535", 65535), (common.port_number, "65536", None),
+        (common.positive_number, "0", None), (common.positive_number, "-1", None),
+        (common.port_number, "65535", 65535), (common.port_number, "65536", None),
         (common.port_number, "0", 0),
     ],
 )  # fmt: skip
@@ -92,12 +93,11 @@ def test_numbers_are_whole_and_in_range(
         assert read(text) == value
         return
     least = 1 if read is common.positive_number else 0
-    said = (
-        "a port: ports go up to 65535"
-        if text == "65536"
-        else f"a whole number of at least {least}"
-    )
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^'{text}' is not {said}$"):
+    said = {
+        "65536": "is not a port: ports go up to 65535",
+        "9" * 19: "has more than 18 digits",
+    }.get(text, f"is not a whole number of at least {least}")
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^'{text}' {said}$"):
         read(text)
 
 

@@ -86,7 +86,7 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute(OTHER_VERSION)
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
-    lost = "nothing to lose in them: little ("
+    lost = "nothing that a later run could lose, in little ("
     said = " ".join(run("bless", RUN, "low").err.split())
     assert lost in said
     assert "moving at random 90 %" in said
@@ -255,7 +255,7 @@ def test_a_run_with_gaps_is_blessed_only_on_demand(
     refused = run("bless", RUN, "main")
     assert refused.code == 2
     assert (
-        f"little in ascii_2d has 2 missing trials. Finish it with --resume {RUN}"
+        f"little in ascii_2d has 2 missing trials. Finish it with pytest --resume {RUN}"
         in refused.err
     )
     assert not (here / "baselines").exists()
