@@ -533,11 +533,12 @@ def _generated(
     try:
         drawn = GENERATORS[name](getattr(document, name))
     except GeneratorError as error:
+        keys = " or ".join(f"'{key}'" for key in node.find([name]).keys)
         diagnostics.error(
             141,
             node.find([name]).position,
             f"This {name} cannot be drawn: {error}.",
-            "Change its options.",
+            f"Change {keys}.",
         )
         return None
     if document.legend:
@@ -610,7 +611,7 @@ def _fault_of_map(text: str, lines: list[str], node: Node) -> tuple[str, str] | 
         )
     if len(lines) == 1 and node.find(["map"]).text_at is None:
         return (
-            "The map is a single line because YAML folded it.",
+            "The map is a single line. YAML joins the lines of a text that is not a block.",
             "Start it with 'map: |'.",
         )
     return None

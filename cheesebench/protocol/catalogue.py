@@ -111,7 +111,7 @@ def _path_of_parent(
     path = find(name, Path(extends.position.file))
     if path is None:
         where = (
-            f"Is {file_names(name)[0]} in the same folder, or in a folder of a plugin?"
+            f"Put {file_names(name)[0]} into the same folder, or install its plugin."
         )
         hint = did_you_mean(name, known()).strip() or where
         sentence = f"The parent protocol '{name}' is unknown."

@@ -251,7 +251,7 @@ def _never_due(
         return ""
     if isinstance(after, ex.Variable) and after.name not in changed:
         late = list(_late_blocks(spec, after.name, longest))
-        return f" where it is {' and '.join(late)}" if late else None
+        return f" {' and '.join(late)}" if late else None
     return None
 
 
@@ -266,13 +266,13 @@ def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
         for row in draw.rows
     ]
     if drawn and all(_is_longer(value, longest) for value in drawn):
-        yield "drawn"
+        yield f"with any value that is drawn for '{name}'"
     variable = spec.variables.get(name)
     for block in spec.schedule if variable is not None else ():
         assert variable is not None
         value = dict(block.set).get(name, variable.initial)
         if _is_longer(value, longest):
-            yield f"{value:g} ('{block.name}')"
+            yield f"while '{name}' is {value:g} (block '{block.name}')"
 
 
 def _is_longer(value: object, longest: int) -> bool:
@@ -335,7 +335,7 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
     if spec.construct is not None and spec.judges_part_of_a_block:
         blocks = " and ".join(f"'{name}'" for name in spec.judged_blocks)
         sentence = f"'last: {last}' counts only a part of {blocks}. An audit judges whole blocks, so this construct will fail."
-        remedy = "Give the trials that count a block of their own, and write 'estimand: {block: NAME}'."
+        remedy = "Put the trials that count into a block of their own, and write 'estimand: {block: NAME}'."
         diagnostics.warning(336, place, sentence, remedy)
 
 
@@ -354,7 +354,7 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
         f"There is no reference on 'success', so there is no verdict: the {those} on {', '.join(names)} "
         f"{'are' if len(names) > 1 else 'is'} only reported."
     )
-    remedy = "Add one with 'measure: success', or give 'better', 'margin' and 'range' to one of these."
+    remedy = "Add one with 'measure: success', or give a reference 'better', 'margin' and 'range'."
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
 
@@ -381,16 +381,17 @@ def _beyond_the_schedule(
     most = {
         "trial": (
             max(block.trials for block in spec.schedule),
-            "the longest session ends with trial {}",
+            "it counts from 1, and the longest session ends with trial {}",
         ),
         "session": (
             max(block.sessions for block in spec.schedule),
-            "no block goes beyond session {}",
+            "it counts from 1, and no block goes beyond session {}",
         ),
     }
     remedies = {
-        "trial": "'trial' counts within the session: compare 'session', or change the schedule.",
-        "session": "'session' counts within one repetition of a block: compare 'block', or change the schedule.",
+        "trial": "'trial' counts within the session: compare 'session', use another number, or change the schedule.",
+        "session": "'session' counts within a repetition of a block: compare 'block', use another number, or "
+        "change the schedule.",
     }
     for tree, place in _conditions(spec, root):
         for node in ex.walk(tree):
@@ -441,7 +442,7 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
                 331,
                 rule.position,
                 f"'{rule.text}' lets a subject try wrong places ({left - 1} of {turns} that look alike).",
-                "Allow fewer errors, or add places to the maze and its turns.",
+                "Allow fewer errors, or add places to the maze and to the draw that turns it.",
             )
 
 
@@ -726,7 +727,7 @@ class _Checks:
         self.diagnostics.warning(
             305,
             place,
-            "No rule gives a positive reward.",
+            "Nothing gives a positive reward.",
             "Reward something or, if only costs are meant, say so with 'reward: 0' in a rule, such as {act: any, reward: 0}.",
         )
 
@@ -752,7 +753,8 @@ class _Checks:
                 sentence = (
                     f"The zone '{zone}' cannot be reached, even with all doors open."
                 )
-                self.diagnostics.warning(306, place, sentence, "Fix the map.")
+                remedy = "Open a way to it on the map, or place subjects there."
+                self.diagnostics.warning(306, place, sentence, remedy)
 
     def _placed_cells(self) -> Iterator[int]:
         if any(effects.put is not None for effects in self._all_effects()):
@@ -789,14 +791,13 @@ class _Checks:
                 307,
                 place,
                 "No 'end' can be reached, even with all doors open.",
-                "Fix the map or the rules.",
+                "Open a way on the map, or give an 'end' to a rule that can fire.",
             )
         elif shortest is not None and shortest > self.spec.limit:
             self.diagnostics.warning(
                 307,
                 place,
-                f"The limit of {self.spec.limit} steps is shorter than the shortest path to any end ({shortest} "
-                "steps).",
+                f"No trial reaches an 'end' within 'limit: {self.spec.limit}': the shortest path has {shortest} steps.",
                 "Raise the limit.",
             )
 
@@ -1003,7 +1004,7 @@ class _Checks:
                     self.diagnostics.warning(
                         VISIBLE_GOAL,
                         rule.position,
-                        f"The goal is visible: entering '{goal}' is rewarded, and it looks like no other square.",
+                        f"The goal is visible: reaching '{goal}' is rewarded, and no other square looks like it.",
                         "Draw it like the others, unless the paradigm needs a visible goal.",
                     )
 
@@ -1117,7 +1118,7 @@ class _Checks:
                     338,
                     self.root.find(("reference",)).position,
                     f"A subject that does nothing has the best value of '{about.measure}', 0, and passes.",
-                    "Let the verdict be about `success` in trials of two kinds, which ask for a response and for none.",
+                    "Let the verdict be about 'success', with some trials that ask for a response and some that ask for none.",
                 )
 
     def _is_only_done(self, counter: str) -> bool:
@@ -1149,7 +1150,7 @@ class _Checks:
             339,
             self.root.find(("vars",)).key_position(tree.name),
             f"'{tree.name}' begins with {variable.initial:g}, which is not in the range {low:g} to {high:g} of '{about.measure}':"
-            " a trial that leaves it so counts as the end of the range.",
+            " a trial that does not change it counts as the end of the range.",
             "Widen the 'range', or begin with another value.",
         )
 

@@ -45,7 +45,7 @@ class Kind:
 TABLE = Kind(
     "table",
     "trials.csv",
-    f"Keep at most {doc.MAX_ROWS} rows.",
+    f"Keep at most {doc.MAX_ROWS} rows, and only the columns that become variables.",
     "Add a row under the names of the columns.",
     256 * 1024,
     doc.MAX_ROWS,
@@ -232,8 +232,8 @@ MEASURED = ("animal", "session", "value")
 ANIMALS = Kind(
     "animal data file",
     "animals.csv",
-    "Keep one row for each animal and session.",
-    "Add one row for each animal and session.",
+    "Keep one row for each animal and session (with 'counts', for each trial).",
+    "Add one row for each animal and session (with 'counts', for each trial).",
     1_000_000,
     10_000,
 )
@@ -567,7 +567,10 @@ def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int
             shown = f": '{quoted(str(cell), 20)}' ({name}) is"
             if number is None:
                 return n, f"{shown} {_no_number(str(cell), whole)}"
-            count = ", which no count can be (leave out what is missing)" * (not whole)
+            count = (
+                ", as no value under 'counts' can be (leave out what is missing)"
+                * (not whole)
+            )
             return n, f"{shown} below {least}{count}"
     if columns != COLUMNS:
         return 0, ""
@@ -595,6 +598,8 @@ def _no_number(cell: str, whole: bool) -> str:
         return "a share, not a whole number"
     if re.fullmatch(r"-[0-9.]+", cell):
         return "below 0"
+    if whole and cell.isdecimal():
+        return f"above {MAX_NUMBER}"
     return "not a whole number" if whole else "not a number"
 
 

@@ -64,7 +64,7 @@ class _Declaring:
         self._document, self._root = document, root
         self._names, self._diagnostics = names, diagnostics
         #: The meaning of each name, in words.
-        self._taken = dict.fromkeys(names.places, "a zone or group")
+        self._taken = dict.fromkeys(names.places, "a zone, solid or group")
         self.symbols: dict[str, None] = {}
 
     def places(self) -> None:

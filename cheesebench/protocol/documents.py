@@ -289,7 +289,7 @@ class PlacedLandmark(DocumentModel):
     """
 
     at: tuple[int, int] = Field(
-        description="Column and row of a square that is neither floor nor a solid. It may be up to two squares outside the map."
+        description="Column and row (from 0) of a wall or a blank, or of a square up to two squares outside the map."
     )
     glyph: GlyphOrBlank = Field(
         default=" ",
@@ -348,7 +348,7 @@ class Radial(DocumentModel):
         None,
         ge=1,
         le=20,
-        description="Half the width of the hub. Unless given, it is the smallest possible.",
+        description="Number of the hub's cells on each side of its centre. Unless given, it is the smallest possible.",
     )
 
 
@@ -874,13 +874,14 @@ class Estimand(DocumentModel):
 
     last: Count | None = Field(
         None,
-        description="How many trials of each subject count: the last of those for which `where` holds.",
+        description="How many trials of each subject count: its last ones or, with `where`, the last for which it holds.",
     )
     block: Names | None = Field(
         None, description="The blocks whose trials count.", min_length=1
     )
     where: Expression | None = Field(
-        None, description="Only trials count for which this holds at the end."
+        None,
+        description="A condition on the end of a trial. Only trials that meet it count.",
     )
 
     @model_validator(mode="after")

@@ -152,7 +152,7 @@ MOST_RECENT = 1000
 #: Triggers, each with its meaning. A rule has exactly one.
 TRIGGERS: dict[str, str] = {
     "enter": "The subject entered this zone or group, or the one that this variable holds.",
-    "inside": "The step ended inside this zone or group, or the one that this variable holds. It need not have entered there.",
+    "inside": "The step ended inside this zone or group, or the one that this variable holds, whether entered before or now.",
     "press": "FORWARD was blocked by this solid (`any`: by anything).",
     "after": "The state has lasted at least this many steps.",
     "act": "This action was taken (`any`: any action).",
@@ -326,8 +326,14 @@ _WRITTEN = {
     "position": "position(place, group)",
     "recent": "recent(success, 10)",
 }
+_TAKEN = {
+    "group": "a group",
+    "set": "a set or a group",
+    "place": "a zone or a solid",
+    "zone": "a zone",
+}
 _CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
-_NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
+_NO_GLYPHS = "A glyph cannot be compared: give the draw a second column with names, and compare that column."
 #: Keys of a rule that authors write in expressions by mistake.
 _TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
@@ -362,7 +368,7 @@ def _tokens(text: str) -> list[_Token]:
         raise ExpressionError(
             0,
             f"The expression is longer than {MAX_LENGTH} characters.",
-            "Move a part into a variable or a measure.",
+            "Compute a part of it in a variable, with 'set'.",
         )
     tokens: list[_Token] = []
     place = 0
@@ -378,7 +384,7 @@ def _tokens(text: str) -> list[_Token]:
         raise ExpressionError(
             tokens[MAX_PARTS].offset,
             sentence,
-            "Move a part into a variable or a measure.",
+            "Compute a part of it in a variable, with 'set'.",
         )
     return tokens
 
@@ -486,7 +492,7 @@ class _Parser:
             raise ExpressionError(
                 0,
                 f"The expression is nested more than {MAX_DEPTH} levels deep.",
-                "Use a variable.",
+                "Compute a part of it in a variable, with 'set'.",
             )
         tree = inner()
         self.depth -= 1
@@ -527,7 +533,7 @@ class _Parser:
         if self.at == 1 and first in _TRIGGERS and token.kind == "name":
             return f"A trigger is not an expression: write '{first}: {token.text}' as a key of a rule."
         if token.text in _COMPARISONS:
-            return "Compare two values at a time and join them with 'and'."
+            return "Compare two values at a time, and join the comparisons with 'and'."
         if before.kind == "number" and token.text.lower() in _UNITS:
             return "Time is counted in steps: write their number without a unit."
         return "Join conditions with 'and' or 'or'."
@@ -577,11 +583,13 @@ class _Parser:
         return tuple(found)
 
     def call(self, function: _Token) -> Expression:
-        if function.text not in FUNCTIONS and (
-            hint := did_you_mean(function.text, _WITH_EXPRESSIONS).strip()
-        ):
+        if function.text not in FUNCTIONS:
+            hint = did_you_mean(function.text, CALLED).strip()
             raise ExpressionError(
-                function.offset, f"There is no function '{function.text}'.", hint, 134
+                function.offset,
+                f"There is no function '{function.text}'.",
+                hint or f"Functions: {', '.join(CALLED)}.",
+                134,
             )
         argument = self.peek()
         if argument is None or argument.kind != "name" or argument.text in _OPERATORS:
@@ -589,7 +597,7 @@ class _Parser:
             raise ExpressionError(
                 place,
                 f"{function.text}() takes one name.",
-                "Name a zone, a group or a set.",
+                f"Name {_TAKEN[FUNCTIONS[function.text].takes]}.",
             )
         self.at += 1
         if not self.take(")"):

@@ -33,6 +33,13 @@ _WORD_FOR: Mapping[ex.Domain, str] = {
     "block": "a block",
     "any": "none",
 }
+_WORDS_FOR: Mapping[ex.Domain, str] = {
+    "place": "zones",
+    "symbol": "symbols of draws or variables",
+    "state": "states",
+    "outcome": "outcomes",
+    "block": "blocks",
+}
 
 
 @dataclass
@@ -133,7 +140,6 @@ _REMEDIES = {
     "tau": "Use 'after: n' for steps in this state, 'steps' for steps of the trial.",
     "reward": "The reward cannot be read: compare the outcome, 'last == NAME'.",
 }
-_ALL_FUNCTIONS = (*ex.FUNCTIONS, *ex.ARITHMETIC, *ex.SEQUENCES, *ex.HISTORY)
 
 
 def describe(kind: ex.Type) -> str:
@@ -141,24 +147,17 @@ def describe(kind: ex.Type) -> str:
         return "a number"
     if kind.kind == "truth":
         return "a condition"
-    words = (
-        " or ".join(_WORD_FOR[domain] for domain in sorted(kind.domains)) or "a name"
-    )
-    return (
-        words
-        if kind.kind == "name"
-        else "a set"
-        if words == "none"
-        else f"a set ({words})"
-    )
+    domains = sorted(kind.domains)
+    if kind.kind == "name":
+        return " or ".join(_WORD_FOR[domain] for domain in domains) or "a name"
+    members = " or ".join(_WORDS_FOR[one] for one in domains if one in _WORDS_FOR)
+    return f"a set of {members}" if members else "a set"
 
 
 def _remedy(want: ex.Type) -> str:
-    return (
-        "Write a comparison, with a sign such as == or <."
-        if want.kind == "truth"
-        else "Check the names."
-    )
+    if want.kind == "truth":
+        return "Write a comparison, with a sign such as == or <."
+    return f"Write {describe(want)}, or a variable that holds one."
 
 
 def _fits(kind: ex.Type, want: ex.Type) -> bool:
@@ -181,8 +180,8 @@ class _Typer:
                 return tree, ex.NUMBER
             case ex.Word(name, offset):
                 return self.word(name, offset, want)
-            case ex.Call(function, ex.Word() as argument, offset):
-                return self.call(function, argument, offset)
+            case ex.Call(function, ex.Word() as argument):
+                return self.call(function, argument)
             case ex.Compute("member", (group, number)):
                 return self.member(group, number)
             case ex.Compute("position", (member, group)):
@@ -254,7 +253,7 @@ class _Typer:
             return "No expression can read a measure: write out what it is made of."
         if wanted and not wanted & {"any", "place", "symbol"}:
             return self._closest_of(name, wanted)
-        if name in _ALL_FUNCTIONS:
+        if name in ex.CALLED:
             return f"It is a function: write {name}( ... )."
         return (
             did_you_mean(name, names.everything()).strip()
@@ -273,18 +272,8 @@ class _Typer:
             return f"{close} Outcomes are the words after 'end': correct the one or the other."
         return close or f"It can be {listed(known)}."
 
-    def call(
-        self, function: str, argument: ex.Word, offset: int
-    ) -> tuple[ex.Expression, ex.Type]:
+    def call(self, function: str, argument: ex.Word) -> tuple[ex.Expression, ex.Type]:
         name, names = argument.name, self.names
-        if function not in ex.FUNCTIONS:
-            hint = (
-                did_you_mean(function, _ALL_FUNCTIONS).strip()
-                or f"Functions: {', '.join(_ALL_FUNCTIONS)}."
-            )
-            raise ex.ExpressionError(
-                offset, f"There is no function '{function}'.", hint, 134
-            )
         takes = ex.FUNCTIONS[function].takes
         if takes == "group":
             if name not in names.arena.groups:
@@ -355,7 +344,9 @@ class _Typer:
             1, len(members) + 1
         ):
             sentence = f"There is no member {place.value:g}, because the group has {len(members)}."
-            raise ex.ExpressionError(_offset(group), sentence, "Count from 1.", 134)
+            raise ex.ExpressionError(
+                _offset(group), sentence, f"Count from 1 to {len(members)}.", 134
+            )
         numbers = (
             (ex.Binary("==", place, ex.Number(n)), name)
             for n, name in enumerate(members, 1)
@@ -478,7 +469,7 @@ class _Typer:
     def _offer(self, a_type: ex.Type, b_type: ex.Type) -> str:
         if "outcome" in a_type.domains | b_type.domains:
             return f"The outcomes are {listed(self.names.outcomes)}."
-        return "Check both names."
+        return "Compare numbers with numbers, and names with names of the same kind."
 
     def _meaning(self, tree: ex.Expression) -> ex.Type | None:
         if isinstance(tree, ex.Word):
@@ -515,7 +506,8 @@ class _Typer:
             sentence = (
                 f"{describe(member_type).capitalize()} is never in {describe(kind)}."
             )
-            raise ex.ExpressionError(_offset(left), sentence, "Check both names.", 133)
+            remedy = "Write a value that the set can have on the left of 'in'."
+            raise ex.ExpressionError(_offset(left), sentence, remedy, 133)
         return ex.Binary("in", member, collection)
 
 
@@ -725,26 +717,28 @@ class Lookup:
         placing: bool,
     ) -> None:
         arena = self.names.arena
-        solids = [member for member in arena.members(name) if member in arena.solids]
+        members = arena.members(name)
+        solids = [member for member in members if member in arena.solids]
+        some = "partly " if 0 < len(solids) < len(members) else ""
         if placing and solids:
             self.diagnostics.error(
                 205,
                 position,
-                f"{subject} is solid: no subject can be placed there.",
+                f"{subject} is {some}solid: no subject can be placed on a solid.",
                 "Name a zone of floor.",
             )
         elif solid is False and solids:
             self.diagnostics.error(
                 205,
                 position,
-                f"{subject} is solid: it is never entered.",
+                f"{subject} is {some}solid: a solid is never entered.",
                 "Use 'press'.",
             )
-        if solid is True and len(solids) < len(arena.members(name)):
+        if solid is True and len(solids) < len(members):
             self.diagnostics.error(
                 205,
                 position,
-                f"{subject} is floor: it is never pressed.",
+                f"{subject} is {some}floor: floor is never pressed.",
                 "Use 'enter'.",
             )
 

@@ -80,9 +80,7 @@ def _one_verdict(
     for number, other in enumerate(references):
         if number != first and (other.better is not None or other.measure == "success"):
             sentence = f"A protocol has one verdict, but '{references[first].measure}' and '{other.measure}' both ask for it."
-            remedy = (
-                "Remove 'better' and 'margin' from the measure that is only reported"
-            )
+            remedy = "Remove 'better', 'margin' and 'range' from the measure that is only reported"
             remedy += (
                 ", or the reference on 'success'."
                 if other.measure == "success"
@@ -193,12 +191,12 @@ class _Resolver:
         if tree is None:
             return
         most = max([value, *given.curve, *(row[3] / row[2] for row in given.rows)])
-        animals = f"and the animals have {amount(value)}"
+        animals = f"have values up to {amount(most)}"
         if self._is_share_beside(tree, most):
-            sentence = f"'{self.written.measure}' lies from 0 to 1 here, {animals}."
-            remedy = "If that is in percent, divide value, margin and range by 100, or multiply the measure by 100."
+            sentence = f"'{self.written.measure}' lies from 0 to 1 here, but the animals {animals}."
+            remedy = "If these are percent, divide value, margin and range by 100, or multiply the measure by 100."
         elif most <= 1 and (self._top == 100 or _is_percent(tree)):
-            sentence = f"'{self.written.measure}' seems to be in percent, {animals}."
+            sentence = f"'{self.written.measure}' seems to be in percent, but the animals {animals}, which seem to be shares."
             remedy = "Write values, margin, range and measure in one unit: shares, or percent."
         else:
             return
@@ -355,8 +353,8 @@ class _Resolver:
             remedy = "Write the animals' 'value' over the trials that count, or name its sessions in 'over'."
             self._error(sentence, remedy, key)
         elif given.rows:
-            remedy = "Add rows for these sessions, or the 'value'."
-            self._error(f"No animal has {in_words(sessions)}.", remedy)
+            remedy = "Add such rows, or the 'value'."
+            self._error(f"No animal has a row of {in_words(sessions)}.", remedy)
         else:
             sentence = f"The value would cover {in_words(sessions)}, but the curve ends after session {len(given.curve)}."
             self._error(sentence, "Continue the 'curve', or add the 'value'.")
@@ -401,7 +399,9 @@ class _Resolver:
             )
         spreads = [*(getattr(written, key) for key in given), *written.curve_sd]
         if any(spread < 0 for spread in spreads):
-            self._error("A standard deviation is never below 0.", "Remove the sign.")
+            self._error(
+                "'sd', 'sem' and 'curve_sd' are never below 0.", "Remove the sign."
+            )
         self._check_largest_spread()
         if given and written.n_animals is None and not written.animals:
             self._error(
@@ -614,7 +614,7 @@ class _Resolver:
             332,
             self.node.find(("animals", first)).position,
             f"{', '.join(names[:8])} {count}.",
-            "If that summarizes the others, remove its rows: they are computed from the animals.",
+            "Remove rows that summarize the others: such numbers are computed from the animals.",
         )
 
     def _check_values(self, rows: Sequence[_Counted]) -> None:
@@ -713,7 +713,7 @@ class _Resolver:
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
         written = self._written("value", "over")
-        remedy = f"Remove {written} to compute the value from the curve, or set the trials that count in 'estimand'."
+        remedy = f"Remove {written} to compute the value from the animals' data, or set the trials that count in 'estimand'."
         if computed is None:
             remedy = "Write the value over the trials that count, or set these in 'estimand'."
         place = self._place("over" if over and over != own else "value")
@@ -726,7 +726,7 @@ class _Resolver:
         elif differs:
             assert computed is not None
             sentence = (
-                f"The trials that count are in {in_words(own)}, for which the animals' curve gives "
+                f"The trials that count are in {in_words(own)}, for which the animals' data give "
                 f"{rounded(computed, 2)}, not {value:g}."
             )
             self.diagnostics.warning(325, place, sentence, remedy)
@@ -797,7 +797,7 @@ class _Resolver:
             ]
             more = f" and {len(said) - 8} more" if len(said) > 8 else ""
             sentence = (
-                f"Some animals ({len(lacks)} of {len(lived)}) lack sessions that count, and are judged by their other sessions: "
+                f"Some animals ({len(lacks)} of {len(lived)}) lack sessions that count, and are judged by their others, if any: "
                 f"{', '.join(said[:8])}{more}."
             )
             remedy = "Leave out animals that dropped out, or list in 'over' the sessions that all animals have."

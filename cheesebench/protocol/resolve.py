@@ -66,8 +66,8 @@ class TrialBuilder(Lookup):
                     "reward"
                 )
                 self.diagnostics.error(
-                    208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset cannot "
-                                   "return one.",
+                    208, position, f"The initial state '{entry.go}' gives a reward on entry, but only steps give rewards, and a "
+                                   "trial begins without one.",
                     "Give it in a rule or in 'each'.",
                 )  # fmt: skip
             guard = self.expression(entry.if_, (*here, "if"), ex.TRUTH)
@@ -259,7 +259,7 @@ class TrialBuilder(Lookup):
         )
         if glyph == "none":
             sentence = "'none' is not a glyph."
-            remedy = "Write a blank in quotes to leave it undrawn."
+            remedy = "To draw nothing, write a blank in quotes."
         position = self.root.find(path).position
         self.diagnostics.error(201, position, sentence, remedy)
 
@@ -382,7 +382,9 @@ class TrialBuilder(Lookup):
                     if math.isnan(value)
                     else "This reward is infinite."
                 )
-                self.diagnostics.error(218, position, sentence, "Fix the number.")
+                self.diagnostics.error(
+                    218, position, sentence, "Write a finite number."
+                )
                 return
 
     def _target(self, name: str, path: Sequence[str | int], it: bool) -> spec.Place:
@@ -700,7 +702,7 @@ class DrawBuilder(Lookup):
             return False
         if len(weights) != rows:
             sentence = f"The numbers of weights ({len(weights)}) and rows ({rows}) of '{name}' differ."
-            self._error(key, sentence, "Give one for each row of 'of'.")
+            self._error(key, sentence, "Give one weight for each row of 'of'.")
             return False
         if sum(weights) // _shared_weight(weights, draw.order) > doc.MAX_ROWS:
             sentence = (
@@ -727,10 +729,9 @@ class DrawBuilder(Lookup):
             )
         if len(rows) * draw.copies > doc.MAX_ROWS:
             position = self.root.find(place).position
-            sentence = f"{len(rows)} rows in {draw.copies} copies make a permuted block of more than {doc.MAX_ROWS} rows."
-            self.diagnostics.error(
-                206, position, sentence, "Use fewer copies, or 'order: random'."
-            )
+            copies = f" in {draw.copies} copies" if draw.copies > 1 else ""
+            sentence = f"'{name}' has {len(rows)} rows{copies}, more than {doc.MAX_ROWS} in all."
+            self.diagnostics.error(206, position, sentence, "Use fewer rows or copies.")
         self._check_runs(draw, rows, place)
         subsets = math.comb(len(rows), draw.pick or 0)
         if draw.order != "random" and subsets > MAX_SUBSETS:
@@ -751,7 +752,7 @@ class DrawBuilder(Lookup):
             self._error(
                 (*place, "permute"),
                 sentence,
-                "Make a group of the values, and deal it out with 'sample'.",
+                "Use fewer values or, if they are zones, make a group of them, and deal it out with 'sample'.",
             )
         if len(set(values)) < len(values):
             twice = Counter(values).most_common(1)[0][0]
@@ -1181,7 +1182,7 @@ class EvidenceBuilder(Lookup):
             position = self.root.find(place).position
             others = f" (and {len(expecting) - 1} more)" * (len(expecting) > 1)
             sentence = f"This test{others} expects 'success', which the protocol does not have."
-            remedy = "Leave it out of the test. An edition without 'success' needs 'tests' of its own."
+            remedy = "Remove it from 'expect'. An edition without 'success' needs 'tests' of its own."
             self.diagnostics.warning(337, position, sentence, remedy)
 
     def _check_reference(
@@ -1549,7 +1550,7 @@ class _Builder(Lookup):
                     "outcome", outcome, self.names.outcomes, (*path, "outcome")
                 )
         if until.count > until.window:
-            sentence = f"{until.count} of the last {until.of} outcomes are more than there are."
+            sentence = f"'count' is {until.count}, but only the last {until.of} trials are looked at."
             self.diagnostics.error(
                 216,
                 self.root.find(path).position,
@@ -1581,7 +1582,7 @@ class _Builder(Lookup):
                 133,
                 position,
                 f"'{variable}' is a {kind.kind}, but this is a {held}.",
-                "Give a value of its kind.",
+                f"Write a {kind.kind}.",
             )
         return runtime
 

@@ -58,7 +58,7 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     return {
         "$schema": DIALECT,
         "title": "CheeseBench protocol",
-        "description": f"One rodent paradigm in one edition; version {VERSION} of the protocol language.",
+        "description": f"One paradigm in one edition, in version {VERSION} of the protocol language.",
         "type": "object",
         **choice,
         "$defs": dict(sorted(definitions.items())),

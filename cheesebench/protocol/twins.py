@@ -49,7 +49,7 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
             break
     else:
         raise OptionError(
-            f"'{name}' uses nothing that its key 'twins' declares. Name glyphs or texts that it uses."
+            f"'{name}' uses nothing that its key 'twins' declares. Name there glyphs or texts that the protocol uses."
         )
     mark = digest("edition").hex()[:_MARK]
     edition = (

@@ -114,7 +114,9 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
     rows = "animal,session,latency\na1,1,30\na1,1,-1\n"
     named = NAMED.replace("status", f"{keys}, status")
     _, found = written(tmp_path, FOUR + named, rows)
-    told = [one for one in found if "below 0, which no count can be" in one.sentence]
+    told = [
+        one for one in found if "below 0, as no value under 'counts'" in one.sentence
+    ]
     assert [one.position.line for one in told] == [3]
 
 
@@ -140,6 +142,10 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
         (
             f"{HEADER}\nm,x,10,1\n",
             "'m,x,10,1' is not a valid row: 'x' (session) is not a whole number.",
+        ),
+        (
+            f"{HEADER}\nm,1,2000000,1\n",
+            "'m,1,2000000,1' is not a valid row: '2000000' (trials) is above 1000000.",
         ),
         (f"{HEADER}\nm,1,4,1\n".replace(",", ";"), "by commas, not by semicolons."),
     ],

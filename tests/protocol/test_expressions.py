@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cheesebench.paradigms.arena.program import compile_expression
 from cheesebench.protocol.expressions import (
+    CALLED,
     MAX_DEPTH,
     MAX_LENGTH,
     MAX_PARTS,
@@ -137,7 +138,7 @@ def test_nothing_but_an_expression_error(text: str) -> None:
         assert without_offsets(parse(shown(tree))) == without_offsets(tree)
 
 
-GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
+GLYPH = "A glyph cannot be compared: give the draw a second column with names, and compare that column."
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
             "'[' is not allowed in an expression.",
             "Brackets are not supported; use a set or a group.",
         ),
-        ("f(a, b)", 3, "f() takes one name.", "Close the parenthesis after it."),
+        ("size(a, b)", 6, "size() takes one name.", "Close the parenthesis after it."),
         (
             "a, b",
             1,
@@ -195,11 +196,17 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
         ("min(a b)", 6, "A ')' is missing.", "Close the parenthesis."),
         ("min(a,)", 6, "')' is not expected here.", "Write a name or a number here."),
         ("round(a", 7, "A ')' is missing.", "Close the parenthesis."),
-        ("f()", 2, "f() takes one name.", "Name a zone, a group or a set."),
-        ("f(1)", 2, "f() takes one name.", "Name a zone, a group or a set."),
-        ("f(a b)", 4, "f() takes one name.", "Close the parenthesis after it."),
-        ("f(a", 3, "f() takes one name.", "Close the parenthesis after it."),
-        ("f(and)", 2, "f() takes one name.", "Name a zone, a group or a set."),
+        ("size()", 5, "size() takes one name.", "Name a set or a group."),
+        ("time(1)", 5, "time() takes one name.", "Name a zone."),
+        ("size(a b)", 7, "size() takes one name.", "Close the parenthesis after it."),
+        ("size(a", 6, "size() takes one name.", "Close the parenthesis after it."),
+        ("where(and)", 6, "where() takes one name.", "Name a group."),
+        (
+            "1 + sqrt(4)",
+            4,
+            "There is no function 'sqrt'.",
+            f"Functions: {', '.join(CALLED)}.",
+        ),
         ("a b", 2, "'b' is not expected here.", "Join conditions with 'and' or 'or'."),
         (
             "30 s",
@@ -212,7 +219,7 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
             "1 < a < 3",
             6,
             "'<' is not expected here.",
-            "Compare two values at a time and join them with 'and'.",
+            "Compare two values at a time, and join the comparisons with 'and'.",
         ),
         (
             "a +",

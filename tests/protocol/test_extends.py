@@ -213,7 +213,7 @@ def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None
         ("parent@shrt", "Did you mean 'parent@short'?"),
         (
             "quite@another",
-            "Is quite.another.protocol.yaml in the same folder, or in a folder of a plugin?",
+            "Put quite.another.protocol.yaml into the same folder, or install its plugin.",
         ),
     ],
 )

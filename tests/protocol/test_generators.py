@@ -225,7 +225,7 @@ def test_ring(options: tuple[int, int]) -> None:
     if specification is None:
         assert found == [
             "x.yaml:4:15: error E141: This ring cannot be drawn: "
-            f"{holes} holes do not fit on a ring of radius {radius}. Change its options."
+            f"{holes} holes do not fit on a ring of radius {radius}. Change 'radius' or 'holes'."
         ]
         # The circle has room for a hole in every second cell.
         assert holes > 4 * (radius - 1)

@@ -298,7 +298,10 @@ def test_it_can_be_measured_to(
         ("recent(fuond, 3) > 1", "Did you mean 'found'?"),
         ("recent(zzz, 3) > 1", "The outcomes are found, timeout."),
         ("last == left", "The outcomes are found, timeout."),
-        ("block == left", "Check both names."),
+        (
+            "block == left",
+            "Compare numbers with numbers, and names with names of the same kind.",
+        ),
         ("where(arm) == arm", "Write '... in arm'."),
         ("last", "Write a comparison, with a sign such as == or <."),
         ("not last", "Write a comparison."),

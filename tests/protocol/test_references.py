@@ -493,7 +493,7 @@ COUNTING = MAZE.replace(
         (
             ("triads / visits", "100 * triads / visits"),
             (0.71, 0.65),
-            "'alternation' seems to be in percent, and the animals have 0.68",
+            "'alternation' seems to be in percent, but the animals have values up to 0.",
         ),
         (
             ("better: higher, margin: 12, range: [0, 100], ", ""),
@@ -547,7 +547,7 @@ def test_a_margin_at_the_wrong_place_is_told_where_it_goes(tmp_path: Path) -> No
     [
         (
             "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n",
-            "judged by their other sessions: 'm2' session 2.",
+            "judged by their others, if any: 'm2' session 2.",
         ),
         ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "count as two animals"),
         ("7,1,4,1\n7,2,4,3\n7.0,1,4,2\n7.0,2,4,2\n", "count as two animals"),
