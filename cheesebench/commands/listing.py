@@ -52,11 +52,7 @@ def _as_text(found: dict[str, Any], tables: installed.Tables) -> str:
             )
         ),
     ]
-    remarks = [
-        f"{one['file']} has {counted(len(one['errors']), 'error')}"
-        f"{'; the first is' * (len(one['errors']) > 1) or ':'} {one['errors'][0]}"
-        for one in found["broken_protocols"]
-    ]
+    remarks = [_broken(one["file"], one["errors"]) for one in found["broken_protocols"]]
     remarks += found["shadowed_protocols"]
     remarks += [
         f"The plugin {name} cannot be loaded: {reason}"
@@ -65,6 +61,11 @@ def _as_text(found: dict[str, Any], tables: installed.Tables) -> str:
     return "\n\n".join(
         [*parts, "\n".join(map(paragraph, remarks))] if remarks else parts
     )
+
+
+def _broken(file: str, errors: list[str]) -> str:
+    first = "; the first is" if len(errors) > 1 else ":"
+    return f"{file} has {counted(len(errors), 'error')}{first} {errors[0]}"
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
