@@ -642,7 +642,7 @@ def in_progress(summary: RunSummary) -> str:
     """Return a remark on a run that is still in progress, or "" for any other run."""
     done = summary.manifest.get("in_progress")
     return (
-        f"In progress: {done} finished; only those are reported."
+        f"In progress: {done} finished; only finished cells are reported."
         if isinstance(done, str)
         else ""
     )
@@ -941,7 +941,7 @@ MEANINGS = {
     ]: "the protocol names lesions that must abolish what it measures, but no audit of them is available",
     VALIDITY[
         "failed"
-    ]: "in the audit, a lesioned subject did better than the protocol allows",
+    ]: "in the audit, a subject that lacks the ability did better than the protocol allows, or a subject that has it failed",
     UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
     INVENTED: "no animal was observed, the rodents' number only serves to try out the protocol, and a verdict says nothing "
@@ -1131,7 +1131,7 @@ def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
         *(
             f"{sums[name]} {said}"
             for name, said in (
-                ("ran_on", "ran on past the end of their turn"),
+                ("ran_on", "ran on past the end of the turn"),
                 ("truncated", "cut off"),
                 (
                     "unknown_items",

@@ -427,7 +427,7 @@ def margin_in_words(cells: Sequence[CellResult]) -> str:
             "Where less is better, PASS lies left of its right edge, FAIL right of it.",
             words.less_is_better,
         ),
-        ("Where being alike is better, PASS lies within it.", is_alike),
+        ("Where values should be like the animals', PASS lies within it.", is_alike),
         (
             "Against chance, FAIL lies left of its right edge.",
             lambda plan: plan.against == "chance",

@@ -76,7 +76,7 @@ def test_the_example_of_a_view_works() -> None:
     (failure,) = report.failures
     assert failure.rule == "cues, beneath"
     assert (
-        "same without these cues: landmark SE, landmark SW. If a subject hides"
+        "cues that do not change the picture: landmark SE, landmark SW. If a subject hides"
         in failure.text
     )
 

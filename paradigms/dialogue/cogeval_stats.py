@@ -229,7 +229,7 @@ def incomplete(
     return (
         ""
         if complete >= graphs
-        else f"{complete} of {plural(graphs, 'graph')} in {PAPER_DOMAINS} domains or more"
+        else f"asked about only {complete} of {plural(graphs, 'graph')} in {PAPER_DOMAINS} domains or more"
     )
 
 

@@ -332,11 +332,14 @@ class DialogueDocument(documents.DocumentModel):
         DEFAULT_EDITION, description="Which edition of the paradigm this is."
     )
     extends: documents.ProtocolName | None = Field(
-        None, description="The one parent, id or id@edition."
+        None,
+        description="The parent protocol, as id or id@edition. Mappings are merged, other values are replaced, and null deletes "
+        "a key.",
     )
     title: documents.Text | None = Field(None, description="Title for people.")
     cite: dict[documents.Name, documents.Text] = Field(
-        default_factory=dict, description="Kind and number: `arxiv`, `doi`, ..."
+        default_factory=dict,
+        description="Identifiers of the publication by kind: `arxiv`, `doi`, ...",
     )
     dimension: documents.Text = Field("planning", description="Cognitive dimension.")
     species: documents.Text | None = Field(

@@ -93,7 +93,7 @@ class _Resolver:
                 241,
                 (*where, "edges"),
                 f"The graph has {len(nodes)} nodes.",
-                f"At most {MAX_NODES} are allowed.",
+                f"Use at most {MAX_NODES}.",
             )
         self.edits.distinct(self.graph.edges, (*where, "edges"))
         self.edits.known(
@@ -288,7 +288,9 @@ class _Resolver:
             distance = condition.pairs.distance
             every = spec.pairs_at(world, distance)
             if not every:
-                sentence = f"No two nodes are {distance} steps apart."
+                sentence = (
+                    f"No two nodes are {distance} step{'s' * (distance != 1)} apart."
+                )
                 self._error(
                     239,
                     place,
@@ -469,7 +471,7 @@ class EditChecks:
             if (b, a) in world.arcs:
                 remedy = f"Did you mean [{b}, {a}]?"
             else:
-                remedy = f"'{a}' has edges with {listed(spec.neighbours(world, a))}."
+                remedy = f"Name an edge that exists: '{a}' leads to {listed(spec.neighbours(world, a))}."
             self._diagnostics.error(233, position, sentence, remedy)
 
     def _portals(

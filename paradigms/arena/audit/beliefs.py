@@ -897,9 +897,9 @@ def _alternatives(script: Script) -> tuple[int, ...]:
 
 def too_many(ways: Sequence[int]) -> str:
     """Return why a trial is not searched in which chance has so many ways."""
-    numbers = " x ".join(map(str, ways))
+    factors = f"{' x '.join(map(str, ways))} = " * (len(ways) > 1)
     return (
-        f"chance has {numbers} = {math.prod(ways):,} ways in a trial (draws and headings), and more than"
+        f"chance has {factors}{math.prod(ways):,} ways in a trial (draws and headings), and more than"
         f" {MOST_WAYS:,} are not searched, so no effort can prove the limit: draw fewer rows (a rotation of six has 6, a"
         " `permute` 720), or write an edition with fewer places"
     )

@@ -215,7 +215,7 @@ def _of_trials(tally: runs.Tally) -> str:
 
 def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, str]:
     """Return whether the best policies stay under a limit, as a verdict, and a remark.
-    If there were too few trials, the remark says how many more are needed.
+    If there were too few trials, the remark says how many are needed.
     """
     rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
@@ -227,7 +227,7 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
         return "ok", ""
     text = (
         f"; {NOT_JUDGED}: after {plural(fewest, 'judged trial')} the rate may still be above the limit;"
-        f" {FEWEST_JUDGED - fewest} more are needed"
+        f" at least {FEWEST_JUDGED} are needed"
     )
     return "note", f"{text} (raise --trials)"
 
@@ -293,7 +293,7 @@ def _under_the_measure(
         return AuditFinding(
             name, "note", f"no trial has a value of {about.measure}", {}
         )
-    text = f"{about.measure} of {', '.join(parts)}; the verdict asks for {asked}"
+    text = f"mean {about.measure}, with 99 % intervals: {', '.join(parts)}; the verdict asks for {asked}"
     if verdict == "FAIL":
         text += (
             ". A subject that sees nothing passes: change the measure or the task so"
@@ -430,7 +430,7 @@ def audit_limit(
     )
     rates = {steps: tally.rate() for steps, tally in zip(limits, tallies, strict=True)}
     text = "; ".join(
-        f"{steps} steps: uniform {runs.shown(rate.value)}"
+        f"{plural(steps, 'step')}: uniform {runs.shown(rate.value)}"
         for steps, rate in rates.items()
     )
     numbers = {str(steps): rate.numbers() for steps, rate in rates.items()}

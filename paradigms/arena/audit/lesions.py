@@ -532,8 +532,8 @@ TOLD_LATER = (
 #: Added to an undecided row whose limit no effort can prove, with the reason.
 BY_A_NOTE = (
     "; the subject may leave itself a note that outlasts the forgetting (where it"
-    " stands, say), so no effort can prove the limit: `place` the subject in that"
-    " state, or freeze the states before it"
+    " stands, say), so no effort can prove the limit: `place` the subject in the"
+    " state at which it forgets, or freeze the states before that one"
 )
 BY_CHOICE = (
     "; a subject may choose which of its trials count (or have a value), and one trial"
@@ -562,11 +562,7 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
     ways = beliefs.World(paradigm, INTACT).ways()
     if math.prod(ways) > beliefs.MOST_WAYS:
         return f"the lesions will stay undecided: {beliefs.too_many(ways)}"
-    more = (
-        f"; the results of the other {known} are kept from earlier audits"
-        if known
-        else ""
-    )
+    more = f"; kept from earlier audits: {known}" if known else ""
     begun = f"; chance has {math.prod(ways):,} ways in a trial" if ways else ""
     return f"lesions to search: {len(orders) - known} (seconds to several minutes each){begun}{more}"
 
@@ -624,7 +620,7 @@ def _why_void(specification: Specification, intact: Ceiling) -> str:
     if specification.judges_part_of_a_block:
         return (
             ": the estimand counts only the last trials of a block, and these rates are over all of them;"
-            " give the trials that count a block of their own, and write `estimand: {block: NAME}`"
+            " put the trials that count into a block of their own, and write `estimand: {block: NAME}`"
         )
     if intact.at_last.value < INTACT_AT_LAST:
         return ": even a subject that knows all rules may fail, or --effort is too low"
@@ -713,13 +709,13 @@ def _got_round(
     shown = lost(list(map(Lesion.parse, _shown(runner.paradigm.specification))))
     if not shown:
         return (
-            f". How: it sees more than one thing that tells it what is right ({needed[POSE_ONLY]}):"
-            " name a lesion that hides them all, or show less"
+            f". How: the subject sees more than one thing that tells what is right ({needed[POSE_ONLY]}):"
+            " let the construct name a lesion that hides them all, or show less"
         )
     thing, said = next(iter(shown.items()))
     return (
-        f". How: it sees {' and '.join(sorted(thing.hide))} ({said}): name that lesion, if this is part of what the"
-        " subject must lack, or make it look alike in all trials"
+        f". How: the subject sees {' and '.join(sorted(thing.hide))} ({said}): let the construct name that lesion, if this"
+        " is part of what the subject must lack, or make it look alike in all trials"
     )
 
 
@@ -798,17 +794,20 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
             if lesion.feels_no_reward
             else "Draw what is right anew for each trial (`per: trial`)"
         )
-        return f". How: not by the picture, but by what earlier trials told it ({said}): {told}. {remedy}"
+        return f". How: not by the picture, but by what earlier trials told the subject ({said}): {told}. {remedy}"
     if (said := needed.get(NO_REWARD)) is not None:
         return f". How: by the reward ({said}): let none come before the choice"
     if (said := needed.get(BLIND)) is not None:
         return (
-            f". How: where it stands or faces is enough ({said}, but pose-only leaves as much as before): either that tells"
-            " what is right (`place` it at one spot before the choice), or what is right never changes (draw it)"
+            f". How: where the subject stands or faces is enough ({said}, but pose-only leaves as much as before): either that"
+            " tells what is right (`place` it at one spot before the choice), or what is right never changes (draw it)"
         )
-    how = ". How: its own actions and the clock are enough, without picture and earlier trials"
+    how = ". How: the subject's own actions and the clock are enough, without picture and earlier trials"
     if lesion.forgets_at:
-        return f"{how}: where it stands as it forgets may tell it what is right. `place` it at one spot in that state"
+        return (
+            f"{how}: where it stands as it forgets may tell it what is right. `place` it at one spot in the state at"
+            " which it forgets"
+        )
     return f"{how}. Draw what is right, count doing nothing as a failure, and let the first choice decide"
 
 
@@ -936,7 +935,8 @@ def _most_judged(tally: runs.Tally) -> int:
 def _where_cut(passing: Ceiling, most_judged: int) -> str:
     if all(sum(one.judged for one in life) <= most_judged for life in passing.lives):
         return ""
-    return f" (both over the first {most_judged} judged trials of a life)"
+    first = "judged trial" if most_judged == 1 else f"{most_judged} judged trials"
+    return f" (both over the first {first} of a life)"
 
 
 def _earned(passing: Ceiling, most_judged: int) -> tuple[float, float]:

@@ -45,7 +45,7 @@ def audit_memory(
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = automata.Experience(paradigm, settings.seed + 15 * APART, KEPT)
     if not world.kind_of:
-        text = "no subject has a decision to make in any trial, so there is no memory"
+        text = "no subject has a decision to make in any trial, so memory cannot help"
         yield AuditFinding("memory", "note", text, {})
         return
     found: list[Found] = []
@@ -169,14 +169,19 @@ def _finding(
         text += ", though the subject remembers neither a place nor what it did"
         text += "; the file allows it" if is_allowed else ""
     rule = words(world, found.automaton, found.used)
-    text += f". The subject {rule}. This is the best of {tried} rules that were tried, not an upper bound: "
-    text += f"--effort {3 * effort:g} tries more"
+    text += f". The subject {rule}. {_how_many(tried, effort)}"
     numbers: dict[str, object] = {
         "rate": fresh.value, "low": fresh.low, "high": fresh.high, "trials": fresh.trials, "bar": bar,
         "class": memory.name, "states": memory.states, "clock": memory.clock, "within": memory.within,
         "passes": passes, "tried": tried, "rule": rule,
     }  # fmt: skip
     return AuditFinding(f"{MEMORY}{name_of(memory)}", verdict, text, numbers)
+
+
+def _how_many(tried: int, effort: float) -> str:
+    if not tried:
+        return "No other rule was tried, because this one succeeded in every trial of the search"
+    return f"This is the best of {tried} rules that were tried, not an upper bound: --effort {3 * effort:g} tries more"
 
 
 # -- the rule in words

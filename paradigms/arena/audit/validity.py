@@ -90,19 +90,21 @@ def audit_solvable(
     yield AuditFinding("solvable", failing if fails else "ok", text, numbers)
 
 
-#: Added where the solver fails and a rule reads the clock in its condition.
+#: Added where the solver fails and a rule reads ``steps`` in its condition.
 _TOO_EARLY = (
-    "; the solver waits for `after`, not for a condition that reads `steps`: give the time that is too early a state of its"
-    " own (`{after: gap, go: ready}`)"
+    "; the solver waits for `after`, not for a condition that reads `steps`: put the time that is too early into a state of"
+    " its own (`{after: gap, go: ready}`)"
 )
 
 
 def _how_trials_end(found: search.Solutions, specification: Specification) -> str:
     outcome, times = found.failures.most_common(1)[0]
     rules = (rule for state in specification.states.values() for rule in state.rules)
-    reads_clock = any(expressions.reads_clock(rule.guard) for rule in rules)
+    reads_steps = any(
+        expressions.BuiltIn("steps") in expressions.walk(rule.guard) for rule in rules
+    )
     said = f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
-    return said + (_TOO_EARLY if reads_clock else "")
+    return said + (_TOO_EARLY if reads_steps else "")
 
 
 def audit_leaks(
@@ -401,7 +403,7 @@ def audit_cues(
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
             text = (
-                f"the picture is the same without these cues: {', '.join(hidden[:MANY])}{more}. If a subject hides "
+                f"cues that do not change the picture: {', '.join(hidden[:MANY])}{more}. If a subject hides "
                 "a cue by standing there, put the cue on a solid, or on the square beside it"
             )
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}

@@ -79,7 +79,7 @@ def test_a_lever_that_pays_late_is_told_how_to_wait(
         ("checks: [{at: choice, hidden: side, chance: 0.5}]", ""),
     )  # fmt: skip
     assert found(plant(*lever), settings)["solvable"].text.endswith(
-        "give the time that is too early a state of its own (`{after: gap, go: ready}`)"
+        "put the time that is too early into a state of its own (`{after: gap, go: ready}`)"
     )
 
 
@@ -102,7 +102,7 @@ def test_where_no_trial_is_judged_nothing_is_ok(
         finding.rule for finding in findings.values() if finding.verdict == "ok"
     ]
     assert "not judged" in findings["chance: uniform"].text
-    assert "more are needed" in findings["blind ceiling"].text
+    assert "at least 100 are needed" in findings["blind ceiling"].text
     assert not any("trials: 0" in finding.text for finding in findings.values())
 
 
@@ -128,4 +128,4 @@ def test_few_trials_are_no_ground_for_ok(
 ) -> None:
     found, text = under([Tally("somebody", lives=[(passed, trials)])], 0.5)
     assert found == verdict
-    assert (f"{FEWEST_JUDGED - trials} more are needed" in text) == (verdict == "note")
+    assert (f"at least {FEWEST_JUDGED} are needed" in text) == (verdict == "note")

@@ -796,17 +796,17 @@ def test_how_an_unseen_thing_is_known() -> None:
     feels, numb = Lesion.parse("hide=arm"), Lesion.parse("anhedonia")
     said = {trials: "one", reward: "two", blind: "three"}
     assert _unseen(feels, said) == (
-        ". How: not by the picture, but by what earlier trials told it (one): the reward. "
+        ". How: not by the picture, but by what earlier trials told the subject (one): the reward. "
         "Draw what is right anew for each trial (`per: trial`)"
     )
     assert _unseen(numb, {trials: "one"}) == (
-        ". How: not by the picture, but by what earlier trials told it (one): its own "
+        ". How: not by the picture, but by what earlier trials told the subject (one): its own "
         "actions, the clock, or when the trial ends. Let a success and a failure last "
         "equally long, and end in one state"
     )
     assert "(two): let none come" in _unseen(feels, {reward: "two", blind: "three"})
     assert "is enough (three, but pose-only" in _unseen(feels, {blind: "three"})
-    assert "its own actions and the clock are enough" in _unseen(feels, {})
+    assert "the subject's own actions and the clock are enough" in _unseen(feels, {})
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ FOUND: dict[str, list[str]] = {
         "leak: side at choice, ascii_2d: FAIL: guessed right in .66 [.54, .76] from the whole picture; chance .20",
         "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
-        "cues, ascii_2d: FAIL: the picture is the same without these cues: gate closed at 'choice', '.' on right "
+        "cues, ascii_2d: FAIL: cues that do not change the picture: gate closed at 'choice', '.' on right "
         "at 'choice', '.' on left at 'choice'. If a subject hides a cue by standing there, put the cue "
         "on a solid, or on the square beside it",
         "construct: note: not validated: the protocol names no `construct`",
@@ -170,7 +170,7 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.1094, trials: 64, how: ...}",
         "chance: event-random: note: .50 [.34, .66] of 32 trials",
         "blind ceiling: note: best of 109 policies: cycle FFFLF .39 [.25, .55]; ceiling .50 (the chance of 'side' "
-        "in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are needed "
+        "in `checks`); not judged: after 64 judged trials the rate may still be above the limit; at least 100 are needed "
         "(raise --trials)",
         "blind, below the rodent: ok: cycle FFFLF .39 [.25, .55]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .094; 40 steps: uniform .16; 80 steps: uniform .062",
@@ -280,8 +280,8 @@ FOUND: dict[str, list[str]] = {
         "lesion: intact: note: found .98 [.95, .99] in 160 trials; in the last third of a life 1.00; by session "
         ".96 1.00",
         "lesion: anhedonia: FAIL: found .95 [.90, .97] in 160 trials, after 1 x 'told'; at most .60 may remain; by"
-        " session .90 1.00. How: it sees glyph:* ('anhedonia+hide=glyph:*' leaves .55): name that lesion, if this is part of"
-        " what the subject must lack, or make it look alike in all trials",
+        " session .90 1.00. How: the subject sees glyph:* ('anhedonia+hide=glyph:*' leaves .55): let the construct name that"
+        " lesion, if this is part of what the subject must lack, or make it look alike in all trials",
         "lesion: blind: note: found .52 [.39, .64] in 60 trials; by session .53 .50",
         "lesion: pose-only: note: found .98 [.94, 1.00] in 120 trials; by session .97 1.00",
         "lesion: amnesia=trial: note: found .47 [.29, .66] in 60 trials; by session .50 .43",

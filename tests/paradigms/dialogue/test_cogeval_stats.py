@@ -57,7 +57,7 @@ def test_tables_of_a_file(
         "Compared with gpt-4-32k as published, margin 0.1 (arXiv 2309.15129, Table 3; scored with partial credit"
         in text
     )
-    assert "not compared: 0 of 6 graphs in 3 domains or more" in text
+    assert "not compared: asked about only 0 of 6 graphs in 3 domains or more" in text
 
 
 def test_a_name_that_stops_early_means_the_one_that_goes_on(

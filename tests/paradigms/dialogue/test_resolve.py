@@ -125,7 +125,7 @@ def test_keys_are_all_optimal_paths_of_the_edited_graph() -> None:
             236,
             "'1 - 2 - 3 - 5' is a right answer both before and after",
         ),
-        ("{rewards: {4: 90}}", "{remove: [«[1, 3]]}", 233, "'1' has edges with 2, 4"),
+        ("{rewards: {4: 90}}", "{remove: [«[1, 3]]}", 233, "'1' leads to 2, 4"),
         ("{rewards: {4: 90}}", "{remove: [«[1, 9]]}", 230, "no node '9'"),
         ("{rewards: {4: 90}}", "{add: [«[2, 1]]}", 234, "already exists"),
         (
