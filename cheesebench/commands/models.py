@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="say whether each model can be called, and if not, why; the exit code is 1 if none can",
+        help="say whether each model can be called, and if not, why; the exit code is 1 if the answer is no for all",
     )
     add_option(parser, "models")
     add_json(parser)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "protocols",
         metavar="PROTOCOL",
         nargs="*",
-        help="names or files (default: the nine paradigms)",
+        help="names or files (default: the built-in protocols)",
     )
     parser.add_argument(
         "--openenv", action="store_true", required=True, help="the interface to serve"

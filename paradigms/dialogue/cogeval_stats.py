@@ -229,7 +229,7 @@ def incomplete(
     return (
         ""
         if complete >= graphs
-        else f"asked about only {complete} of {plural(graphs, 'graph')} in {PAPER_DOMAINS} domains or more"
+        else f"{complete} of {plural(graphs, 'graph')} in {PAPER_DOMAINS} domains or more"
     )
 
 
@@ -412,7 +412,14 @@ def _published(
         if why := incomplete(scores, condition, model, asked[condition]):
             means = f"{own.mean:.2f}", f"{mean:.2f} (SD {sd:.2f})"
             lines.append(
-                [condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"]
+                [
+                    condition,
+                    model,
+                    *means,
+                    _NOTHING,
+                    _NOTHING,
+                    f"not compared: asked about only {why}",
+                ]
             )
             continue
         found = fits.contrast(own, mean, margin)

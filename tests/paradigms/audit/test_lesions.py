@@ -348,7 +348,7 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
         (
             [CONSTRUCT, ("choice:\n", 'choice:\n      show: {side: ","}\n')],
             "amnesia=choice",
-            "it sees glyph:, ('amnesia=choice+hide=glyph:,' leaves",
+            "the subject sees glyph:, ('amnesia=choice+hide=glyph:,' leaves",
         ),
         (
             [
@@ -359,7 +359,7 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
                 ("at: box", "at: home"),
             ],
             "amnesia=choice",
-            "where it stands or faces is enough",
+            "where the subject stands or faces is enough",
         ),
         (
             [
@@ -376,7 +376,7 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
         (
             [CONSTRUCT, FOR_LIFE],
             "amnesia=choice",
-            "by what earlier trials told it ('amnesia=choice+amnesia=trial' leaves",
+            "by what earlier trials told the subject ('amnesia=choice+amnesia=trial' leaves",
         ),
         (
             [
@@ -407,7 +407,7 @@ FOR_LIFE = ("{of: {side: [left", "{per: subject, of: {side: [left")
                 ),
             ],
             "amnesia=choice",
-            "where it stands or faces is enough",
+            "where the subject stands or faces is enough",
         ),
     ],
     ids=[
@@ -940,7 +940,7 @@ def test_how_long_the_searches_take_is_foretold(plant: Plant, tmp_path: Path) ->
         told = outlook(paradigm, settings)
         if number < len(orders):
             assert told.startswith(f"lesions to search: {7 - number} (")
-            assert f"the results of the other {number} are kept" in told
+            assert f"; kept from earlier audits: {number}" in told
     assert told == "all 7 lesions were searched in earlier audits"
 
 

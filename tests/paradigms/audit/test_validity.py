@@ -111,8 +111,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.2656, trials: 64, how: ...}",
         "chance: event-random: note: .59 [.42, .74] of 32 trials",
         "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
-        "needed (raise --trials)",
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; at least 100 "
+        "are needed (raise --trials)",
         "blind, below the rodent: ok: replay, else bump 45 .53 [.38, .68]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
@@ -145,8 +145,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: FAIL: stated .90 of 2000 trials, measured .031 [.0086, .11]",
         "chance: event-random: note: .44 [.23, .67] of 32 trials",
         "blind ceiling: note: best of 109 policies: win-stay string, else bump 45 .12 [.053, .27]; ceiling .25 "
-        "(the default ceiling); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
-        "needed (raise --trials)",
+        "(the default ceiling); not judged: after 64 judged trials the rate may still be above the limit; at least 100 "
+        "are needed (raise --trials)",
         "blind, below the rodent: ok: win-stay string, else bump 45 .12 [.053, .27]; the rodent .90 less the "
         "margin is .80",
         "step limit: note: 4 steps: uniform .00; 9 steps: uniform .031; 18 steps: uniform .062",
@@ -195,9 +195,10 @@ FOUND: dict[str, list[str]] = {
         "chance: event-random: note: .59 [.42, .74] of 32 trials; mean much 31.9 [30.1, 33.7], the verdict asks "
         "for at least 36",
         "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
-        "needed (raise --trials)",
-        "blind, below the rodent: ok: much of replay, else bump 45 30.6 [28.3, 33], bump 45 L 28.8 [25.8, 31.7], "
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; at least 100 "
+        "are needed (raise --trials)",
+        "blind, below the rodent: ok: mean much, with 99 % intervals: replay, else bump 45 30.6 [28.3, 33], "
+        "bump 45 L 28.8 [25.8, 31.7], "
         "along the wall 45 R 28.8 [25.8, 31.7]; the verdict asks for at least 36",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
@@ -234,7 +235,7 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.2604, trials: 96, how: ...}",
         "chance: event-random: note: .44 [.28, .61] of 32 trials",
         "blind ceiling: note: best of 109 policies: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; ceiling .50 (the "
-        "chance of 'side' in `checks`); not judged: after 96 judged trials the rate may still be above the limit; 4 more "
+        "chance of 'side' in `checks`); not judged: after 96 judged trials the rate may still be above the limit; at least 100 "
         "are needed (raise --trials)",
         "blind, below the rodent: ok: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; the rodent .90 less the margin "
         "is .80",
@@ -259,8 +260,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.3125, trials: 64, how: ...}",
         "chance: event-random: note: .56 [.39, .72] of 32 trials",
         "blind ceiling: note: best of 109 policies: replay, else bump 135 .47 [.28, .67]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
-        "needed (raise --trials)",
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; at least 100 "
+        "are needed (raise --trials)",
         "blind, below the rodent: ok: replay, else bump 135 .47 [.28, .67]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .12; 40 steps: uniform .31; 80 steps: uniform .44",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
