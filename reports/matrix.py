@@ -586,9 +586,10 @@ def grid(own: Sequence[CellResult]) -> Grid | None:
         return None
     groups: dict[tuple[str, str], list[CellResult]] = {}
     for cell in own:
-        # A condition is named ``domain-condition``.
+        # A variant is named ``domain-condition`` or, in a run at several temperatures,
+        # ``domain-condition-temperature``.
         groups.setdefault(
-            (cell.plan.variant.condition.rpartition("-")[2], cell.plan.protocol), []
+            (cell.plan.variant.condition.partition("-")[2], cell.plan.protocol), []
         ).append(cell)
     conditions, protocols = (
         tuple(dict.fromkeys(key[at] for key in groups)) for at in (0, 1)

@@ -99,7 +99,7 @@ def reply_in(
     """
     if not isinstance(answer, dict):
         raise _malformed("The answer is not a JSON object", body)
-    # Gateways report errors with status 200.
+    # Some gateways report errors with status 200.
     if any(map(answer.get, ("error", "errors"))):
         raise fault_of_error(200, answer)
     choice = _choice(answer.get("choices"))

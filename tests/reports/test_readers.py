@@ -16,7 +16,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
 from cheesebench.records import AbilityScale, CellPlan, Variant
 from cheesebench.reports import cells, figures, html, markdown, text
-from cheesebench.reports.matrix import matrix
+from cheesebench.reports.matrix import grid, matrix
 from cheesebench.statistics import RunSummary
 from cheesebench.statistics.summary import TAXONOMY
 from cheesebench.summaries import summarise_log
@@ -133,6 +133,29 @@ def test_hundreds_of_conditions_are_a_grid(
     assert len(report.splitlines()) < 20, report
     assert re.search(r"^ +line +star +tree$", report, re.MULTILINE)
     assert re.search(r"^path +\S 100 % +\S 100 % +\S 100 %$", report, re.MULTILINE)
+
+
+def test_a_grid_has_a_row_for_each_condition_at_each_temperature(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plans = [
+        make_plan(
+            "maps_line",
+            variant=Variant.parse(f"{domain}-{condition}-t{temperature}"),
+            subjects=1,
+            trials=2,
+        )
+        for domain in ("rooms", "ties")
+        for condition in ("path", "detour", "reward", "shortcut", "edges")
+        for temperature in ("0", "0.5", "1e-05")
+    ]
+    run = make_run(
+        [(plan, 1.0 if "path" in str(plan.variant) else 0.0) for plan in plans]
+    )
+    found = grid(run.cells)
+    assert found is not None
+    assert found.conditions[:3] == ("path-t0", "path-t0.5", "path-t1e-05")
+    assert [row[0] and row[0].rate for row in found.rows] == [1.0] * 3 + [0.0] * 12
 
 
 def test_a_mean_ability_is_over_the_same_protocols_in_every_row(
