@@ -330,8 +330,9 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     notes = [HOW_TO_READ_ABILITY] if has_ability(cells) else []
     bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
     if bare and notes:
-        notes.append(f"–: no zero of this scale is proved ({', '.join(bare)}).")
-    if moving := list(filter(None, map(_moving_at_random, cells))):
+        unproved = ", ".join(dict.fromkeys(bare))
+        notes.append(f"–: no zero of this scale is proved ({unproved}).")
+    if moving := dict.fromkeys(filter(None, map(_moving_at_random, cells))):
         notes.append(
             f"Pass rates of random moves, which need not be 0: {', '.join(moving)}."
         )

@@ -47,7 +47,7 @@ def render(summary: RunSummary) -> str:
     found = matrix(summary)
     parts = [progress] if progress else []
     parts += _blocks(found.lines(), width) if found.is_several else []
-    parts += [_model(summary, model, width) for model in summary.models]
+    parts += _models(summary, width)
     parts += [_leaderboard(board, width) for board in summary.leaderboards]
     parts += [_control(result, width) for result in summary.controls]
     if summary.contrasts:
@@ -91,8 +91,20 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
     return ["\n".join(line.rstrip() for line in table.splitlines()) for table in tables]
 
 
-def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
+def _models(summary: RunSummary, width: int) -> list[str]:
+    """Return the part of each model. If there are several, the notes on how to read
+    them follow once.
+    """
+    found = [(model, cells.cells_of(summary, model)) for model in summary.models]
+    tables = [cell for _, own in found if grid(own) is None for cell in own]
+    notes = [] if len(found) == 1 else list(dict.fromkeys(_reading(tables)))
+    parts = [_model(summary, model, width, alone=not notes) for model, _ in found]
+    return [*parts, *filter(None, ["\n".join(_filled(one, width) for one in notes)])]
+
+
+def _model(summary: RunSummary, model: ModelSummary, width: int, *, alone: bool) -> str:
     own = cells.cells_of(summary, model)
+    notes = [cells.mean_ability(model, own), *(_reading(own) if alone else ())]
     if (by_graph := grid(own)) is not None:
         title = _filled(
             f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width
@@ -104,7 +116,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _filled(cells.connected(own), width),
         _verdicts(own, width),
         _filled(cells.behaviour(str(summary.manifest.get("run_id", "")), own), width),
-        "\n".join(_filled(note, width) for note in _notes(model, own)),
+        "\n".join(_filled(note, width) for note in notes if note),
         "\n".join(_filled(reason, width) for reason in _undecided(own)),
         "\n".join(
             _filled(f"{cell.plan.label}: {said}", width)
@@ -154,9 +166,9 @@ def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
     )
 
 
-def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
-    """Return the notes below the verdicts: the mean ability, how to read the numbers,
-    and the limits of a PASS.
+def _reading(own: Sequence[CellResult]) -> list[str]:
+    """Return the notes below the verdicts: how to read the numbers, and the limits of a
+    PASS.
     """
     simple = [
         f"{cells.clean(cell.plan.label)}: {found}"
@@ -165,7 +177,7 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
     ]
     dosed = [cells.HOW_TO_READ_DOSE] if any(map(cells.dose, own)) else []
     read = (*cells.ability_footnotes(own), *dosed, *cells.undecidable(own))
-    return [*filter(None, [cells.mean_ability(model, own), *read, *simple])]
+    return [*filter(None, read), *simple]
 
 
 def _grid(found: Grid, width: int) -> str:

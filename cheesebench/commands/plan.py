@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 #: Width of the printed text, in columns.
 WIDTH = 80
 _NUMBERS = (
-    "A range has the number that suffices for half of all runs, then the number for 95 %. A thousand runs of each player "
+    "The columns are of three players: random actions ('rand.'), one exactly as good as the animals, and one that is "
+    "{competent} ('{column}'). A range has the number that suffices for half of all runs, then the number for 95 %. "
+    "A thousand runs of each player "
     "were simulated with the rule of the verdict and the animals' learning curve. ✘ is the probability of a FAIL, ✔ the "
     "probability of a PASS, and 'flake' the probability that two runs of a model as good as the animals get different "
     "verdicts."
@@ -122,7 +124,7 @@ def _text(found: Forecast, budget: str) -> str:
             *map(_filled, (*told.limits(found), *_more_subjects(claiming))),
             *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
-            _filled(_NUMBERS + told.assumed(claiming)),
+            _filled(_players(claiming) + told.assumed(claiming)),
         ]
     else:
         parts.append(_filled(_why_no_verdict(found)))
@@ -227,10 +229,20 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         "animals ✔",
         *span,
         "flake",
-        "95 % ✔",
+        f"{_column(cells)} ✔",
         *span,
     )
     return table(headers, rows)
+
+
+def _column(cells: Sequence[CellForecast]) -> str:
+    """Return the last player in the heading of its column: ``95 %``."""
+    return [*cells[0].outlooks][-1].removesuffix(" right")
+
+
+def _players(cells: Sequence[CellForecast]) -> str:
+    competent = [*cells[0].outlooks][-1]
+    return _NUMBERS.format(competent=competent, column=_column(cells))
 
 
 def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:

@@ -4,7 +4,7 @@ Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cheesebench.amounts import percent, rounded
@@ -58,6 +58,22 @@ def limits(found: Forecast) -> Iterator[str]:
     claiming = [cell for cell in found.cells if cell.trials]
     if said := Question.too_few(cell.plan for cell in claiming):
         yield said
+        yield from _ranges(cell.plan for cell in claiming)
+
+
+def _ranges(plans: Iterable[CellPlan]) -> Iterator[str]:
+    """Yield what makes so many subjects necessary where a measure is judged."""
+    told = {
+        f"{plan.measured.name} {low:g} to {high:g}"
+        for plan in plans
+        if plan.measured is not None and Question.too_few([plan])
+        for low, high in [plan.measured.range]
+    }
+    if told:
+        yield (
+            f"It is the 'range' of a measure that makes so many necessary ({', '.join(sorted(told))}), because the margin "
+            "counts as a share of it. A narrower range needs fewer, but must hold every possible value."
+        )
 
 
 def needed(found: Forecast) -> Iterator[str]:

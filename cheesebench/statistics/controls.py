@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.amounts import number, percent, points, signed
-from cheesebench.records import CellPlan
+from cheesebench.records import CellPlan, LesionClaim
 from cheesebench.statistics.comparison import (
     ALPHA,
     compare_differences,
@@ -76,7 +76,7 @@ def compare_with_control(
         gain_control=_gain([gain for gain in gains[1] if gain is not None], scale),
         gain_difference=_gain(differences, scale, most=2.0),
         comparison=comparison,
-        lesion=lesion_sentence(control, comparison),
+        lesion=lesion_sentence(control, comparison, plain),
     )
 
 
@@ -180,72 +180,114 @@ def contradiction(cell: CellResult) -> str:
     return " ".join(said for left, said in _remains(cell) if left is True)
 
 
-def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
+def _remains(
+    cell: CellResult, plain: CellResult | None = None
+) -> Iterator[tuple[bool | None, str]]:
     """Yield whether a lesion leaves more than the construct allows (None if undecided),
     with a sentence.
 
     Both the pass rate (``at_most``) and a judged measure are tested: a subject without
-    the construct must not PASS.
+    the construct must not PASS. If the ``plain`` cell has no more than the lesion may
+    leave, that the control has no more is no evidence, and the sentence says so.
     """
-    plan, claim = cell.plan, cell.plan.lesion
-    if claim is None or claim.at_most is None or plan.construct is None:
+    claim, construct = cell.plan.lesion, cell.plan.construct
+    if claim is None or claim.at_most is None or construct is None:
         return
-    what = plan.construct.name
     if cell.rate is not None and cell.interval is not None:
-        low, high = cell.interval
-        most, said = (
-            percent(claim.at_most),
-            f"{percent(cell.rate)} of trials succeed {claim.words}",
-        )
-        if low > claim.at_most:
-            yield True, f"{said}, but at most {most} should: this is not {what}."
-        elif high <= claim.at_most:
-            yield (
-                False,
-                f"The rate is at most {most} {claim.words}, as it must be if this is {what}.",
-            )
-        else:
-            yield (
-                None,
-                f"{said}, and at most {most} should: whether this is {what} is undecided.",
-            )
+        yield _rate_remains(cell, claim, construct.name, plain)
     if (
         cell.judged is not None
         and cell.judged.interval is not None
-        and plan.reference is not None
+        and cell.plan.reference is not None
     ):
-        ends = [end - plan.reference.value for end in cell.judged.interval]
-        if cell.judged.better == "lower":
-            ends = [-ends[1], -ends[0]]
-        passes, fails = ends[0] > -plan.margin, ends[1] <= -plan.margin
-        if is_alike(plan):
-            passes, fails = (
-                passes and ends[1] < plan.margin,
-                fails or ends[0] >= plan.margin,
-            )
-        said = f"{claim.words[:1].upper()}{claim.words[1:]}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
-        if passes:
-            yield True, f"{said}, which would still pass: this is not {what}."
-        elif fails:
-            yield (
-                False,
-                f"{said}, which would not pass, as must be the case if this is {what}.",
-            )
-        else:
-            yield (
-                None,
-                f"{said}: whether this would pass, and so whether it is {what}, is undecided.",
-            )
+        yield _measure_remains(cell, claim, construct.name, plain)
+
+
+def _rate_remains(
+    cell: CellResult, claim: LesionClaim, what: str, plain: CellResult | None
+) -> tuple[bool | None, str]:
+    assert cell.rate is not None
+    assert cell.interval is not None
+    assert claim.at_most is not None
+    low, high = cell.interval
+    most = percent(claim.at_most)
+    said = f"{percent(cell.rate)} of trials succeed {claim.words}"
+    if low > claim.at_most:
+        return True, f"{said}, but at most {most} should: this is not {what}."
+    if high > claim.at_most:
+        return (
+            None,
+            f"{said}, and at most {most} should: whether this is {what} is undecided.",
+        )
+    rate = None if plain is None else plain.rate
+    if rate is not None and rate <= claim.at_most:
+        return (
+            False,
+            f"The rate is at most {most} {claim.words}, but so is the plain rate ({percent(rate)}): "
+            f"this is no evidence of {what}.",
+        )
+    return (
+        False,
+        f"The rate is at most {most} {claim.words}, as it must be if this is {what}.",
+    )
+
+
+def _measure_remains(
+    cell: CellResult, claim: LesionClaim, what: str, plain: CellResult | None
+) -> tuple[bool | None, str]:
+    assert cell.judged is not None
+    assert cell.judged.interval is not None
+    passes, fails = _would(cell, *cell.judged.interval)
+    said = f"{claim.words[:1].upper()}{claim.words[1:]}, the mean of {cell.judged.measure} is {number(cell.judged.mean)}"
+    if passes:
+        return True, f"{said}, which would still pass: this is not {what}."
+    if not fails:
+        return (
+            None,
+            f"{said}: whether this would pass, and so whether it is {what}, is undecided.",
+        )
+    judged = None if plain is None else plain.judged
+    if judged is not None and _would(cell, judged.mean, judged.mean)[1]:
+        return (
+            False,
+            f"{said}, which would not pass, but nor would the plain mean ({number(judged.mean)}): "
+            f"this is no evidence of {what}.",
+        )
+    return (
+        False,
+        f"{said}, which would not pass, as must be the case if this is {what}.",
+    )
+
+
+def _would(cell: CellResult, low: float, high: float) -> tuple[bool, bool]:
+    """Return whether a measure between these limits would pass, and whether it would
+    not.
+    """
+    plan = cell.plan
+    assert plan.reference is not None
+    assert cell.judged is not None
+    ends = [end - plan.reference.value for end in (low, high)]
+    if cell.judged.better == "lower":
+        ends = [-ends[1], -ends[0]]
+    passes, fails = ends[0] > -plan.margin, ends[1] <= -plan.margin
+    if is_alike(plan):
+        return (
+            passes and ends[1] < plan.margin,
+            fails or ends[0] >= plan.margin,
+        )
+    return passes, fails
 
 
 def lesion_sentence(
-    cell: CellResult, comparison: PairedComparison | None = None
+    cell: CellResult,
+    comparison: PairedComparison | None = None,
+    plain: CellResult | None = None,
 ) -> str:
     """Return what a lesioned control says about the construct, in one or two sentences.
     The text is empty without a lesion, a construct or a result. It is also empty if the
     lesion should not matter and the comparison shows no effect.
 
-    ``comparison`` compares the plain cell (first) with the control.
+    ``comparison`` compares the ``plain`` cell (first) with the control.
     """
     plan, claim = cell.plan, cell.plan.lesion
     if (
@@ -270,4 +312,4 @@ def lesion_sentence(
         )
     if claim.at_most is None:
         return f"The construct, {plan.construct.name}, makes no claim about subjects {claim.words}."
-    return contradiction(cell) or " ".join(said for _, said in _remains(cell))
+    return contradiction(cell) or " ".join(said for _, said in _remains(cell, plain))

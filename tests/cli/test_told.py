@@ -19,6 +19,7 @@ def cell(protocol: str, **changes: Any) -> Any:
         model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
         design="cohort", subjects=10, trials=20, memory=changes.pop("memory", "life"), agent=changes.pop("agent", "llm"),
         settings={"max_tokens": changes.pop("max_tokens", 500)}, reference=changes.pop("reference", None),
+        margin=changes.pop("margin", 0.1),
     )  # fmt: skip
     named = {
         "own": False,
@@ -77,6 +78,20 @@ def test_a_prompt_and_a_reply_must_fit_the_context(
         assert f" of a in v has about {longest:,} tokens" in said
         assert ("a reply up to 500" in said) is (most == 500)
         assert "the context of m, 1,000 tokens" in said
+
+
+def test_the_range_is_named_where_it_makes_many_subjects_necessary() -> None:
+    wide, narrow = (
+        ReferenceValue(
+            value=0.7, measured=Measured(name="errors", better="lower", range=(0, high))
+        )
+        for high in (10, 1)
+    )
+    few = cell("a", reference=wide, margin=0.5, trials=20)
+    assert "errors 0 to 10" in list(told.limits(forecast(few)))[-1]
+    assert not list(
+        told.limits(forecast(cell("a", reference=narrow, margin=0.5, trials=20)))
+    )
 
 
 def test_what_is_assumed_of_subjects() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from cheesebench.records import AbilityScale, CellPlan
 from cheesebench.reports import cells
 from cheesebench.reports.text import (
     _blocks,
@@ -19,7 +21,9 @@ from cheesebench.reports.text import (
     _shortened,
     _size,
     _study,
+    render,
 )
+from cheesebench.statistics import RunSummary
 
 #: Texts that tabulate would write anew if it took them for numbers.
 NUMBERS = ["007", "1e3", "0.50"]
@@ -153,3 +157,20 @@ def test_a_measure_by_a_variable() -> None:
     points = [(2, SimpleNamespace(mean=0.95)), ("long", SimpleNamespace(mean=0.8))]
     curve = SimpleNamespace(measure="right", variable="delay", points=points)
     assert _by(cast(Any, curve)) == "right by delay: 0.95 (2), 0.8 (long)"
+
+
+def test_how_to_read_several_models_is_said_once(
+    make_plan: Callable[..., CellPlan], make_run: Callable[..., RunSummary]
+) -> None:
+    scale = AbilityScale(without=0.25, ideal=0.95)
+    plans = [
+        make_plan("pool", model=model, ability=scale) for model in ("walker", "crawler")
+    ]
+    one, both = (
+        render(make_run([(plan, 0.5) for plan in plans[:number]])) for number in (1, 2)
+    )
+    for said in ("Ability: (rate", "Pass rates of random moves"):
+        assert one.count(said) == both.count(said) == 1
+    assert both.count("Mean ability") == 2
+    assert both.index("Ability: (rate") > both.rindex("crawler in ascii_2d")
+    assert one.index("Ability: (rate") < one.rindex("of 1 protocol")

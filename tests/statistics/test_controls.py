@@ -107,6 +107,23 @@ def test_a_measure_may_contradict_where_the_rate_does_not() -> None:
     assert lesion_sentence(neither).count("navigation.") == 2
 
 
+def test_a_plain_cell_below_the_limit_makes_a_lesion_no_evidence() -> None:
+    lesioned, plain = cell(0.16, (0.1, 0.2)), cell(0.38, (0.3, 0.45))
+    told = lesion_sentence(lesioned, None, plain)
+    assert told == (
+        "The rate is at most 40 % without landmarks, but so is the plain rate (38 %): this is no evidence of navigation."
+    )
+    assert "as it must be" in lesion_sentence(lesioned, None, cell(0.5, (0.4, 0.6)))
+    slow, also = cell(judged=(40.0, 50.0)), cell(judged=(36.0, 40.0))
+    told = lesion_sentence(slow, None, also)
+    assert "nor would the plain mean (38): this is no evidence of navigation." in told
+    fast = cell(judged=(29.0, 31.0))
+    assert "as must be the case" in lesion_sentence(slow, None, fast)
+    # What contradicts the construct does so whatever the plain cell has.
+    kept = cell(0.6, (0.5, 0.7))
+    assert lesion_sentence(kept, None, plain) == lesion_sentence(kept)
+
+
 @pytest.mark.parametrize(
     ("answer", "better", "changed"),
     [
