@@ -11,6 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[lis
 
 
 #: Matches the places where a cell may be wrapped: spaces and, in words that are too
-#: long, the place after a slash or a hyphen.
+#: long, the place between a slash or a hyphen and a letter.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
@@ -412,11 +413,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
+#: Number of digits of the largest seed that a run draws. It has 128 bits.
+_SEED_DIGITS = 39
+
+
 def add_life(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         metavar="N",
-        type=whole_number,
+        type=partial(whole_number, digits=_SEED_DIGITS),
         default=0,
         help="seed of the subject (default: 0)",
     )
@@ -447,14 +452,14 @@ def positive_number(text: str) -> int:
     return _whole(text, 1)
 
 
-def whole_number(text: str) -> int:
-    return _whole(text, 0)
+def whole_number(text: str, digits: int = 18) -> int:
+    return _whole(text, 0, digits)
 
 
-def _whole(text: str, least: int) -> int:
-    # 18 digits fit into 64 bits, and are enough for any seed.
-    if len(text) > 18 and text.isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' has more than 18 digits")
+def _whole(text: str, least: int, digits: int = 18) -> int:
+    # 18 digits fit into the 64 bits that a run log has for a number.
+    if len(text) > digits and text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' has more than {digits} digits")
     if not (text.isascii() and text.isdigit() and int(text) >= least):
         raise argparse.ArgumentTypeError(
             f"'{text}' is not a whole number of at least {least}"

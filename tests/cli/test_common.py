@@ -101,6 +101,12 @@ def test_numbers_are_whole_and_in_range(
         read(text)
 
 
+def test_every_seed_that_a_run_draws_can_be_typed() -> None:
+    parser = argparse.ArgumentParser()
+    common.add_life(parser)
+    assert parser.parse_args(["--seed", str(2**128 - 1)]).seed == 2**128 - 1
+
+
 PLAN = CellPlan(
     model="m", protocol="p", view="v", title="", dimension="", species="", sha256="0", design="cohort", subjects=10,
     trials=20, memory="life",
