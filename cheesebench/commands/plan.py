@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
     from cheesebench.records import CellPlan
 
-#: Width of the printed text, in columns.
+#: Width of the printed paragraphs, in columns. Tables fit the terminal.
 WIDTH = 80
 _NUMBERS = (
     "The columns are of three players: random actions ('rand.'), one exactly as good as the animals, and one that is "

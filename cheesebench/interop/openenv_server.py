@@ -26,10 +26,12 @@ from cheesebench.records import TrialRecord
 from cheesebench.redaction import quoted
 
 #: Added to every seed of the split ``train``. The sum differs from every seed that a
-#: run draws, because these have at most 128 bits.
+#: run draws, because these have at most 128 bits. The seeds and subjects that a client
+#: names must be below this number.
 TRAINING = 2**128
 SPLITS = ("train", "test")
-#: Maximum number of characters of a reply, which no model reaches.
+#: Maximum number of characters of a reply, and of the learnings in it. No model reaches
+#: it.
 LONGEST = 200_000
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
 #: Number of rows processed together.
 AT_ONCE = 300
-#: Maximum number of names of scores, and of tasks, in a file.
+#: Maximum number of names of scores, of tasks, and of the models of a task, in a log.
 MOST_NAMES = 10_000
 #: Maximum number of objects and lists, and of values, in one piece of JSON. In memory,
 #: each takes up to 60 times its size in the file.
@@ -76,7 +76,8 @@ FORMATS = "an Inspect log (.eval), samples_*.jsonl of lm-eval, a *_samples.jsonl
 
 
 #: One score: its task, its subject (the item, or its cluster), its item, its name, its
-#: value, and its place (file, and perhaps line and column).
+#: value, and its place: a file, and perhaps line and column, or the name of scores in
+#: memory, and the row.
 Row = tuple[str, str, str, str, object, tuple[object, ...]]
 
 
@@ -589,7 +590,8 @@ def _is_meant(column: str, name: str) -> bool:
     )
 
 
-#: What a data frame can have instead of a column, and of one value in it.
+#: Another remedy if a column of a data frame has several values, by column. It names
+#: one of the values.
 _OR_ONE = {"model": "Or name it: models=({!r}, None)."}
 
 

@@ -473,7 +473,7 @@ def _unread(frame: Any, score: str | None) -> dict[str, list[str]]:
     return {one: [*map(str, frame[one])] for one in names if columns.count(one) == 1}
 
 
-#: Columns of data frames that do not name rows.
+#: Columns of data frames that are read, but do not name rows.
 _READ = ("score", "task", "model")
 
 
@@ -840,8 +840,8 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
         return None
     variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
-    # Distance from the bar, in standard errors, at which a bet tuned to n subjects
-    # decides.
+    # Distance from the bar, in standard errors, at which a bet that is tuned to the
+    # number of subjects decides.
     critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
     for subjects in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
         uncertain = z * (variance / len(means) + variance / subjects) ** 0.5
