@@ -335,8 +335,8 @@ class Run:
         """
         self._path = Path(path)
         self._plugins = plugins or PluginManager()
-        #: The summary of reports, and the one whose sentences name arguments, with the
-        #: state of the log (``_written``) that they were made from.
+        #: The state of the log (``_written``), and two summaries of it: the one of
+        #: reports, and the one whose sentences name arguments.
         self._read: tuple[list[tuple[int, int]], RunSummary, RunSummary] | None = None
 
     def __fspath__(self) -> str:
@@ -452,7 +452,7 @@ class Run:
         with self._log() as log:
             idle = {plan.key: plan.idle for plan in log.plans()}
         columns = (frame[one] for one in ("model", "protocol", "view", "variant"))
-        sessions = frame["session"].fillna(0)  # It is unknown in some missing trials.
+        sessions = frame["session"].fillna(0)  # Some missing trials have none.
         is_idle = [
             session in idle[tuple(key)]
             for *key, session in zip(*columns, sessions, strict=True)
@@ -516,7 +516,9 @@ class Run:
     def _table(self, name: str, observations: bool = False) -> pandas.DataFrame:
         with self._log() as log:
             frame = table_frame(log, self._plugins, name, observations)
-        if name == "calls":  # A function need not count tokens; nothing has none.
+        # A backend that is a function need not count tokens. Both counts are then 0, but no
+        # call has none.
+        if name == "calls":
             counts = frame.columns[frame.columns.str.endswith("_tokens")]
             uncounted = frame[["prompt_tokens", "completion_tokens"]].eq(0).all(axis=1)
             frame[counts] = frame[counts].mask(uncounted)
@@ -907,7 +909,7 @@ def plugins_with(plugins: Any, run: object = None) -> PluginManager:
     return manager
 
 
-#: What an agent or a backend can be called: no signs that separate names.
+#: Matches a valid name of an agent or a backend. It has no signs that separate names.
 _CALLED = re.compile(r"[^\s/:,]+")
 
 

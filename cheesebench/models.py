@@ -194,7 +194,7 @@ def _no_model(
         remedy = f"'{name}' is a backend: write {name}/MODEL-ID."
         return UnknownNameError("model", name, plugins.agents, remedy=remedy)
     aliases = (alias for entry in entries.values() for alias in entry.aliases)
-    # Names of backends are short: only one that is very like the name is meant.
+    # Names of backends are short, so only a very similar one is suggested.
     backends = difflib.get_close_matches(name, plugins.backends, cutoff=0.75)
     others = [*entries, *aliases, *backends]
     own = "" if set(name) & set("/:") else f": openai/{name} for a server of your own"

@@ -142,8 +142,8 @@ def inert(text: str) -> str:
 
 
 #: Matches what may differ between two errors with one cause: identifiers, times, and
-#: counts. The group ``same`` is a number that tells causes apart: a server's address,
-#: a status, a place in the code.
+#: counts. What the group ``same`` matches is kept, because it tells causes apart: a
+#: server's address, a status, a place in the code.
 _DIFFERS = re.compile(
     r"(?P<same>https?://[^\s/]+|\.py:\d+|\b(?:answers|status|code|signal|errno|HTTP)[ :=]*-?\d+)"
     r"|, tried \d+ times|; there was no reply at all for [\d.]+ minutes"

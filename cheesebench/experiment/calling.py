@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 #: Initial limit on the number of calls in flight.
 START = 16
-#: For this many seconds after the limit was halved, further rejections do not halve it
-#: again, because they come from the same load.
+#: For this many seconds after the limit was halved, further calls that are rejected or
+#: time out do not halve it again, because they come from the same load.
 GRACE = 1.0
 
 
@@ -550,11 +550,11 @@ class ModelChannel:
     #: fault of a proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
-    #: Whether contradictory token counts have been reported.
+    #: Whether contradictory token counts have been noted in the journal.
     doubted: bool = False
     #: Number of replies that the agents have read in this session.
     read: int = 0
-    #: Number of replies without any action.
+    #: Number of these replies without any action.
     unreadable: int = 0
     hopes: dict[CellKey, Hope] = field(default_factory=dict)
     sizes: CallSizes = field(default_factory=CallSizes)
@@ -694,7 +694,7 @@ def _said_in(reply: ChatReply) -> str:
     return reply.text.strip() or reply.reasoning.strip()
 
 
-#: Why no more calls are made for a subject.
+#: Why a subject that was stopped (``Caller.stopped``) makes no more calls.
 _DECIDED = "the cell is decided"
 
 

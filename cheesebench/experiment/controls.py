@@ -51,7 +51,7 @@ FORGETS = {"history": 0, "learnings": 0}
 #: Maps a subject's number to the subject of another run that it is yoked to.
 Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
-#: The controls by name, each with a phrase that says what it removes.
+#: The controls by name, each with a phrase that says what it removes or changes.
 CONTROLS = {
     REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
     "cue-off": "landmarks, shown glyphs and texts are removed",
@@ -61,7 +61,8 @@ CONTROLS = {
     NO_MEMORY: "the prompt of a language model has nothing from before the present part of the trial",
     f"{YOKED}:RUN": "rewards and events come from a subject in another run, independently of this subject's actions",
 }
-#: Lesions besides those of one word, which are controls, too (``parse_control``).
+#: Lesions of more than one word, each with what is removed. They are controls, too
+#: (``parse_control``).
 _LESIONS = {
     "amnesia=trial": "no memory across trials",
     "amnesia=STATE": "no memory of a trial from before it first entered the state",
