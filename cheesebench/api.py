@@ -516,8 +516,7 @@ class Run:
     def _table(self, name: str, observations: bool = False) -> pandas.DataFrame:
         with self._log() as log:
             frame = table_frame(log, self._plugins, name, observations)
-        # A backend that is a function need not count tokens. Both counts are then 0, but no
-        # call has none.
+        # A function that replies need not count tokens. Its zeros are no counts.
         if name == "calls":
             counts = frame.columns[frame.columns.str.endswith("_tokens")]
             uncounted = frame[["prompt_tokens", "completion_tokens"]].eq(0).all(axis=1)
