@@ -37,9 +37,9 @@ EVERY = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, whether the protocol "
-        "can be solved, and what subjects with lesions or little memory can reach. The exit code is 1 if a rule fails. "
-        "Finished parts are kept: if an audit was interrupted, the same command continues it.",
+        "Checks, among other things, chance levels, blind policies, leaks, random assignments (draws), rewards and cues, "
+        "whether the protocol can be solved, and what subjects with lesions or little memory can reach. The exit code is 1 "
+        "if a rule fails. Finished parts are kept: if an audit was interrupted, the same command continues it.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",

@@ -967,7 +967,8 @@ class Reference(DocumentModel):
     )
     over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
         None,
-        description="Sessions that the value covers: `all`, `last`, `last:K`, or a list of numbers.",
+        description="Sessions that the value covers: a list of numbers or, of the sessions in blocks that count, `all`, `last` "
+        "or `last:K`.",
     )
     kind: Literal["measured", "declared", "analogy", "invented"] | None = Field(
         None,

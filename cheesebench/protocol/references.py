@@ -459,7 +459,7 @@ class _Resolver:
             written.measure != "success" or written.animals is None
         ):
             self._error(
-                "'counts' says what 'success' is in 'animals'.",
+                "'counts' says which trials of 'animals' are a success.",
                 "Write it in a reference on 'success' with 'animals', or remove it.",
                 "counts",
             )

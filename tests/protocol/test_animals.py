@@ -389,7 +389,7 @@ def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
         (
             ("animals: animals.csv", "value: 0.5"),
             "m1,1,2",
-            "'counts' says what 'success' is in 'animals'.",
+            "'counts' says which trials of 'animals' are a success.",
         ),
         (
             ("at_most: 3", "at_most: few"),
