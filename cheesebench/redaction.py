@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 
 #: Text that replaces a secret.
 REDACTED = "[redacted]"
-#: Matches the name of an environment variable whose value is a secret. The short words
-#: must end the name, because PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
+#: Matches the name of an environment variable whose value is a secret. The words of the
+#: second group must be its last word, because PATH begins with PAT, and SSH_AUTH_SOCK
+#: is no secret.
 _SECRET_NAMES = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$",
     re.IGNORECASE,

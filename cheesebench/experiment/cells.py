@@ -297,8 +297,8 @@ REPLAY = BackendSpec(
 #: Settings of the CheeseBench paper: the prompt has the last five pairs of observation
 #: and action, plans are carried out completely, and every trial goes on to its end.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
-#: Number of subjects of the design ``cohort``, which also replaces a sequential design
-#: where no verdict could stop the cell.
+#: Number of subjects of the design ``cohort``. A sequential cell that no verdict could
+#: stop early gets at most as many. Messages recommend this number, too.
 COHORT = 20
 #: Designs for ``--design``, by name.
 DESIGNS = {

@@ -197,7 +197,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     return yoke
 
 
-#: Each named lesion with what it removes.
+#: What one-word lesions remove. (``pose-only`` is worded by what it leaves.)
 _WITHOUT = {
     "blind": "sight",
     "anhedonia": "reward",

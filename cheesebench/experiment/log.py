@@ -472,7 +472,7 @@ _ANSWER = re.compile(r"\.? The answer begins: .*", re.DOTALL)
 #: number of these stops of one subject. If either is exceeded, the trials of each
 #: stopped subject count as lost from the first one that was run again.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
-#: Cause recorded for trials that count as lost for this reason.
+#: Cause of missing trials that count as lost because too many trials were run again.
 RUN_ANEW = "run anew"
 #: Kind of the journal entry for a cell that was begun anew.
 _ANEW = "anew"

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
     from cheesebench.plugin_manager import PluginManager
 
-#: Parts of a plan that decide a verdict. They follow from protocol and options in every
-#: version; other versions may have other words, and other audits.
+#: Parts of a plan that decide a verdict. They follow from protocol and options in the
+#: same way in every version. Words and audits may differ between versions.
 _DECIDE = (
     "design",
     "subjects",

@@ -311,8 +311,9 @@ class Queue:
             heapq.heappop(self._batches)
 
 
-#: Maximum share of the remaining budget that the expected costs of all verdicts may
-#: take. It is below 1, because costs may be higher than expected.
+#: Maximum share of the remaining budget that cells side by side may be expected to cost
+#: until their verdicts. It is below 1, because costs may be higher than expected. A
+#: cell that runs alone may cost more.
 CAUTION = 0.8
 
 
