@@ -526,7 +526,8 @@ def audit(
         effort: Factor on the time spent searching for ways to succeed under lesions.
         parts: The parts to run, such as ``"lesions"``; by default all.
         processes: Number of worker processes. It changes no finding.
-        progress: Called with the name of each part, and each verdict.
+        progress: Called with the name of each part, and each verdict. By default a
+            terminal and a notebook show these lines.
     """
     _check_positive(trials=trials, effort=effort, processes=processes)
     specification = (
@@ -534,17 +535,22 @@ def audit(
         if isinstance(protocol, BaseSpecification)
         else load_protocol(os.fspath(protocol))
     )
+    tell, began = progress or api.teller(None), time.monotonic()
     settings = AuditSettings(
         trials=trials,
         seed=seed,
         effort=effort,
         parts=_parts(api.names_of(parts or ())),
         processes=processes,
-        progress=progress,
+        progress=tell,
     )
-    return audit_specification(
+    found = audit_specification(
         specification, settings, api.names_of(views or ()), is_kept=True
     )
+    if progress is None:
+        took = duration(time.monotonic() - began)
+        tell(f"Audited {specification.name} in {took}.\n")
+    return found
 
 
 @arguments.checked()

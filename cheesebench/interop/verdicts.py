@@ -146,6 +146,8 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         "other_model": one.other_model,
         "protocol": one.protocol,
         "verdict": one.answer,
+        # A notebook cuts wide tables off at the right.
+        "reason": arguments.in_python(one.reason),
         "subjects": one.subjects,
         "rate": one.rate,
         "low": low,
@@ -159,7 +161,6 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         "p_seen": one.seen_p,
         "seen_low": seen_low,
         "seen_high": seen_high,
-        "reason": arguments.in_python(one.reason),
     }
 
 
@@ -189,7 +190,8 @@ def verdict(
     Without ``second`` and ``value``, runs and the subjects of ``inspect eval
     cheesebench/...`` are judged against their animals. Every two models of a data frame
     with a column ``model`` are compared, with Holm's correction over all of these
-    comparisons and tasks.
+    comparisons and tasks. With ``value``, each model of it is compared with that, and
+    the evidence that decides grows in proportion to the number of models and tasks.
 
     Where differences of pairs are not all -1, 0 or 1 (graded scores, several items or
     repeats of a subject), one pair more is imagined, a total loss for the model that is
@@ -203,8 +205,7 @@ def verdict(
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
             a directory or a file). Also a data frame with these columns (without item,
             each row is an item; without subject, each item is a subject), or a list of
-            scores, one for each subject. With ``value``, the column ``model`` may have
-            one value only.
+            scores, one for each subject.
         second: Another of these, with the same items. Rows without subject and item are
             paired by position: there must be equally many, and two objects of pandas
             must have the same index.
@@ -242,7 +243,10 @@ def verdict(
     units = _Units(low, high)
     pairs = [*_sides(first, second, value)]
     if pairs:
-        return _of_pairs(pairs, read, _Asked(units, only_seen, score))
+        names = ("the first scores", "the second scores")
+        if second is None:
+            names = ("the data frame", "the data frame")
+        return _of_pairs(pairs, read, _Asked(units, only_seen, score, names))
     _check_two(only_seen, False)
     if value is None:
         return _own(read(first))
@@ -251,17 +255,26 @@ def verdict(
             f"--value {value:g} is not between the lowest and the highest score. Give a number between {low:g} and {high:g}, "
             "or --range for scores on another scale."
         )
-    own, bar = read(first), (value - low) / (high - low)
-    return ScoreVerdict(
-        tasks=tuple(
-            replace(
-                _judged(name, items, bar, GOAL * len(own.tasks), units),
-                model=own.model_of(name),
-            )
-            for name, items in own.tasks.items()
-        ),
-        notes=tuple(_told(own)),
-    )
+    one_of_each = _by_model(first) or [first]
+    return _of_value([*map(read, one_of_each)], (value - low) / (high - low), units)
+
+
+def _of_value(models: Sequence[Scores], bar: float, units: _Units) -> ScoreVerdict:
+    """Judge each task of each model against a bar. The evidence that decides is in
+    proportion to their number.
+    """
+    tests = sum(len(own.tasks) for own in models)
+    judged = [
+        replace(
+            _judged(name, items, bar, GOAL * tests, units), model=own.model_of(name)
+        )
+        for own in models
+        for name, items in own.tasks.items()
+    ]
+    if len(models) > 1:
+        judged = [replace(one, task=f"{one.task} ({one.model})") for one in judged]
+    notes = dict.fromkeys(note for own in models for note in _told(own))
+    return ScoreVerdict(tasks=tuple(judged), notes=tuple(notes))
 
 
 def _check_two(only_seen: bool, are_two: bool) -> None:
@@ -295,10 +308,16 @@ def _sides(first: Any, second: Any, value: float | None) -> Iterator[tuple[Any, 
     """
     if second is not None:
         yield first, second
-    elif value is None and _has_models(first):
-        names = dict.fromkeys(map(str, first["model"]))
-        rows = [_rows_of_model(first, name) for name in names]
-        yield from combinations(rows, 2)
+    elif value is None:
+        yield from combinations(_by_model(first), 2)
+
+
+def _by_model(frame: Any) -> list[Any]:
+    """Return the rows of each model of a data frame. There are none without a column
+    ``model``.
+    """
+    names = dict.fromkeys(map(str, frame["model"])) if _has_models(frame) else ()
+    return [_rows_of_model(frame, name) for name in names]
 
 
 def _with_models(frame: Any) -> Any:
@@ -373,11 +392,14 @@ class _Units(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """How two models are compared, and the name of the score, if it was given."""
+    """How two models are compared, the name of the score, if it was given, and how
+    messages call the scores without a name.
+    """
 
     units: _Units
     only_seen: bool
     score: str | None
+    names: tuple[str, str]
 
 
 def _of_pairs(
@@ -388,13 +410,14 @@ def _of_pairs(
     """
     found, notes = list[_Pairs](), list[str]()
     for first, second in pairs:
-        one = read(first, name="the first scores")
-        other = read(second, name="the second scores")
+        one = read(first, name=asked.names[0])
+        other = read(second, name=asked.names[1])
         _check_rows((one, first), (other, second), asked.score)
         _check_keys(one, other)
         found += _tasks(one, other, is_one=len(pairs) == 1)
         notes += _notes(one, other)
         notes += [] if one.keys else [*_unread_keys(first, second, asked.score)]
+    notes += _changing(found) if len(pairs) > 1 else ()
     whole, seen = (
         holm([1.0 if one.p_worst is None else one.p_worst for one in tests])
         for tests in zip(*((one.whole, one.seen) for one in found), strict=True)
@@ -408,6 +431,25 @@ def _of_pairs(
         ),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _changing(found: Iterable[_Pairs]) -> Iterator[str]:
+    """Yield a note if a model has different rates in its rows, because each row has
+    only the items that both models have.
+    """
+    rates: dict[tuple[str, str | None], set[float]] = {}
+    for one in found:
+        task = one.task.rpartition(" (")[0]
+        for model, rate in zip(one.models, one.rates, strict=True):
+            rates.setdefault((task, model), set()).add(round(rate, 9))
+    changing = dict.fromkeys(
+        model or "" for (_, model), known in rates.items() if len(known) > 1
+    )
+    if changing:
+        yield (
+            f"The rate of {_listed(changing)} differs between rows: each row has only the items for which both of its "
+            "models have a score."
+        )
 
 
 def _tasks(first: Scores, second: Scores, *, is_one: bool) -> Iterator[_Pairs]:

@@ -609,6 +609,7 @@ class ModelComparison(tables.Brief):
                 "variant": self.variant,
                 "protocol": protocol,
                 "verdict": answer,
+                "reason": reason,
                 "subjects": paired.pairs,
                 "rate": rates[0],
                 "reference": rates[1],
@@ -617,7 +618,6 @@ class ModelComparison(tables.Brief):
                 "difference_high": high,
                 "p_value": paired.p_worst,
                 "p_holm": adjusted,
-                "reason": reason,
             }
 
     @property

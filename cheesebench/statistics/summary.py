@@ -635,10 +635,10 @@ class RunSummary(tables.Tabular):
                 "view": cell.plan.view,
                 "variant": str(cell.plan.variant),
                 "verdict": cell.verdict.value,
+                "reason": cell.reason,
                 "rate": cell.rate if cell.judged is None else cell.judged.mean,
                 "reference": cell.plan.reference and cell.plan.reference.value,
                 "difference": cell.difference,
-                "reason": cell.reason,
             }
             for cell in self.cells
         ]

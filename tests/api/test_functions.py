@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -429,6 +430,18 @@ def test_a_command_names_its_options(
 )
 def test_options_become_arguments(said: str, spoken: str) -> None:
     assert arguments.in_python(said) == spoken
+
+
+def test_an_audit_shows_its_progress_in_a_notebook(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> str:
+        cheesebench.audit("t_maze", trials=10, parts="chance", views="ascii_2d")
+        return capsys.readouterr().err
+
+    assert shown() == ""
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert re.search(r"part 1 of 1, chance.*Audited t_maze in [\d.]+ m?s\.\n$", shown())
 
 
 def test_tokens_that_nobody_counts_are_not_none(lab: Path) -> None:

@@ -597,8 +597,11 @@ def test_two_models_of_one_data_frame_are_named() -> None:
         cheesebench.verdict(both, models=("A", "B"), value=0.9, score="accuracy")
     with pytest.raises(cheesebench.UnknownNameError, match="Known: A, B"):
         cheesebench.verdict(both, models=("A", "C"), score="accuracy")
-    with pytest.raises(cheesebench.OptionError, match=r"models=\('A', None\)"):
-        cheesebench.verdict(both, value=0.5, score="accuracy")
+    each = cheesebench.verdict(both, value=0.5, score="accuracy")
+    assert [one.model for one in each.tasks] == ["A", "B"]
+    assert [one.task for one in each.tasks] == ["all items (A)", "all items (B)"]
+    assert [one.rate for one in each.tasks] == [alone.rate, found.tasks[0].reference]
+    assert "(40 to 1 decides)" in each.tasks[0].reason  # two models, so twice 20
 
 
 class _Polars:
@@ -665,7 +668,7 @@ def test_frames_that_would_be_judged_wrongly_are_refused(tmp_path: Path) -> None
     two.to_csv(tmp_path / "two.csv", index=False)
     frame.assign(subject="NA").to_csv(tmp_path / "nameless.csv", index=False)
     refused: list[tuple[str, Any, Any]] = [
-        ("column 'model' has several values (A, B)", two, None),
+        ("column 'model' has several values (A, B)", two, two),
         ("'model_name' has several", two.rename(columns={"model": "model_name"}), None),
         ("column 'protocol' has", two.rename(columns={"model": "protocol"}), None),
         ("two.csv:22:4: The column 'model' has", tmp_path / "two.csv", None),
@@ -921,6 +924,22 @@ def test_frames_of_another_shape_are_refused_with_a_remedy() -> None:
     assert (found.answer, found.subjects) == ("better", 8)
 
 
+def test_a_rate_that_differs_between_rows_is_told() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"model": [*"abc"] * 8, "item": sorted([*range(8)] * 3)})
+    frame["score"] = [number % 5 / 4 for number in range(24)]
+    note = "The rate of a, b differs between rows: each row has only the items for"
+    whole = cheesebench.verdict(frame)
+    assert not any("differs between rows" in one for one in whole.told)
+    frame.loc[frame.index[2], "score"] = math.nan  # of c
+    found = cheesebench.verdict(frame)
+    assert any(one.startswith(note) for one in found.told)
+    columns = [*found.rows()[0]]
+    assert columns[:6] == [
+        *("task", "model", "other_model", "protocol", "verdict", "reason"),
+    ]
+
+
 def test_a_row_with_missing_scores_does_not_contradict_itself() -> None:
     first = [1.0] * 30 + [0.0] * 10 + [math.nan] * 20
     second = [1.0, 0.0] * 15 + [0.0] * 10 + [1.0] * 20
@@ -985,7 +1004,7 @@ def test_an_answer_beside_an_interval_with_0_says_why_and_has_the_columns_names(
         ("r5", "score", "oops", "^c:r5: the score 'oops' is not a number"),
         ("r7", "score", 1.2, "^b:r7: the score 1.2 is not between"),
         ("r9", "item", None, "^a: row r9 has no item"),
-        ("r9", "model", None, "^the (first|second) scores: row r9 has no model"),
+        ("r9", "model", None, "^the data frame: row r9 has no model"),
     ],
 )
 def test_a_row_has_its_label_in_the_whole_frame(
