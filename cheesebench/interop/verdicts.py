@@ -250,13 +250,8 @@ def verdict(
     _check_two(only_seen, False)
     if value is None:
         return _own(read(first))
-    if not low < value < high:
-        raise OptionError(
-            f"--value {value:g} is not between the lowest and the highest score. Give a number between {low:g} and {high:g}, "
-            "or --range for scores on another scale."
-        )
     one_of_each = _by_model(first) or [first]
-    return _of_value([*map(read, one_of_each)], (value - low) / (high - low), units)
+    return _of_value([*map(read, one_of_each)], units.bar(value), units)
 
 
 def _of_value(models: Sequence[Scores], bar: float, units: _Units) -> ScoreVerdict:
@@ -373,6 +368,18 @@ class _Units(NamedTuple):
 
     def value(self, share: float) -> float:
         return self.low + self.gap(share)
+
+    def bar(self, value: float) -> float:
+        """Return a value as a share. Raise OptionError unless it is between the
+        limits.
+        """
+        low, high = self
+        if not low < value < high:
+            raise OptionError(
+                f"--value {value:g} is not between the lowest and the highest score. Give a number between {low:g} and {high:g}, "
+                "or --range for scores on another scale."
+            )
+        return (value - low) / (high - low)
 
     @property
     def is_share(self) -> bool:
