@@ -771,9 +771,9 @@ class _Resolver:
             return
         sentence = (
             f"The animals' '{self.written.measure}' {goes} over the sessions, from {rounded(own[0], 3)} to"
-            f" {rounded(own[-1], 3)}, but the verdict takes {better} values for better."
+            f" {rounded(own[-1], 3)}, but the verdict counts {better} values as better."
         )
-        remedy = f"Write 'better: {other}', unless these animals lose something."
+        remedy = f"Write 'better: {other}', unless the animals did get worse."
         self.diagnostics.warning(341, self._place("better"), sentence, remedy)
 
     def _check_animals(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> None:
