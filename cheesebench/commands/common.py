@@ -11,7 +11,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -421,7 +420,7 @@ def add_life(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         metavar="N",
-        type=partial(whole_number, digits=_SEED_DIGITS),
+        type=whole_number,
         default=0,
         help="seed of the subject (default: 0)",
     )
@@ -432,7 +431,7 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subject",
         metavar="N",
-        type=whole_number,
+        type=_subject_number,
         default=0,
         help="number of the subject (default: 0)",
     )
@@ -452,8 +451,13 @@ def positive_number(text: str) -> int:
     return _whole(text, 1)
 
 
-def whole_number(text: str, digits: int = 18) -> int:
-    return _whole(text, 0, digits)
+def whole_number(text: str) -> int:
+    """Parse a whole number of at least 0, such as a seed, for argparse."""
+    return _whole(text, 0, _SEED_DIGITS)
+
+
+def _subject_number(text: str) -> int:
+    return _whole(text, 0)
 
 
 def _whole(text: str, least: int, digits: int = 18) -> int:

@@ -79,7 +79,8 @@ def test_paths_are_relative_to_here_if_they_are_inside(here: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
-        (common.whole_number, "0", 0), (common.whole_number, "9" * 18, 10**18 - 1), (common.whole_number, "9" * 19, None),
+        (common.whole_number, "0", 0), (common.whole_number, "9" * 39, 10**39 - 1), (common.whole_number, "9" * 40, None),
+        (common.positive_number, "9" * 18, 10**18 - 1), (common.positive_number, "9" * 19, None),
         (common.whole_number, "-1", None), (common.whole_number, "\u0661", None), (common.positive_number, "1", 1),
         (common.positive_number, "0", None), (common.positive_number, "-1", None),
         (common.port_number, "65535", 65535), (common.port_number, "65536", None),
@@ -96,6 +97,7 @@ def test_numbers_are_whole_and_in_range(
     said = {
         "65536": "is not a port: ports go up to 65535",
         "9" * 19: "has more than 18 digits",
+        "9" * 40: "has more than 39 digits",
     }.get(text, f"is not a whole number of at least {least}")
     with pytest.raises(argparse.ArgumentTypeError, match=f"^'{text}' {said}$"):
         read(text)
@@ -105,6 +107,8 @@ def test_every_seed_that_a_run_draws_can_be_typed() -> None:
     parser = argparse.ArgumentParser()
     common.add_life(parser)
     assert parser.parse_args(["--seed", str(2**128 - 1)]).seed == 2**128 - 1
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--subject", str(2**63)])
 
 
 PLAN = CellPlan(
