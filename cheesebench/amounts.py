@@ -52,8 +52,8 @@ def points(difference: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with three significant digits, and all digits before the point:
-    ``4.25``, ``1310``.
+    """Return a number with at most three significant digits, and all digits before the
+    point: ``4.25``, ``1310``.
     """
     size = abs(value)
     if not size or not math.isfinite(size):
@@ -100,9 +100,9 @@ def level(column: Iterable[str], kinds: Iterable[str] | None = None) -> list[str
     """Return the texts of a column, with the same number of decimals in all numbers of
     one kind: ``5.0 %`` above ``76.6 %``.
 
-    ``kinds`` has the kind of each text, such as the measure that its number belongs to.
-    Percentages are always a kind of their own. Only texts that begin with a number, or
-    with a mark and a number, change.
+    ``kinds`` has the kind of each text, such as the measure that its number belongs to
+    (None: all are of one kind). Percentages are always a kind of their own. Only texts
+    that begin with a number, or with a mark and a number, change.
     """
     texts = list(column)
     of = [

@@ -133,7 +133,8 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 def _calls(cell: CellResult) -> tuple[int | None, float | None]:
     """Return the number of calls and their cost in dollars, or Nones if no model was
-    called. The cost is also None if it is 0, because then no price is known.
+    called. A cost of 0 also becomes None, because it usually means that no price is
+    known.
     """
     totals = None if cell.calls is None else cell.calls.totals
     return (None, None) if totals is None else (totals.calls, totals.cost or None)
@@ -180,7 +181,7 @@ def table_frame(
     log: RunLog, plugins: PluginManager, name: str, observations: bool = False
 ) -> pandas.DataFrame:
     """Return a table of ``cheesebench export`` as a data frame. Raise UnknownNameError
-    if there is no table ``name``.
+    if there is no table ``name``, and OptionError if pandas is not installed.
     """
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
@@ -507,7 +508,7 @@ class Run:
     @arguments.checked()
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
         """Return a table of ``cheesebench export``: trials (as ``trials()``), values,
-        steps, events or calls.
+        steps, events or calls. Raise UnknownNameError for any other name.
 
         With ``observations``, each step has the observation that follows it.
         """
@@ -539,7 +540,9 @@ class Run:
 
         ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed
         only if the run has several. Without ``variant``, a plain cell goes before its
-        controls (``variant="control=memoryless"``), as its title says.
+        controls (``variant="control=memoryless"``), as its title says. Raise
+        UnknownNameError for a name that no cell has, and OptionError if several cells
+        fit, or the trial is not recorded.
         """
         wanted = {
             "protocol": protocol,
@@ -568,14 +571,17 @@ class Run:
 
     @arguments.checked()
     def report(self, format: str = "markdown") -> str:
-        """Return the report: markdown, text, json, html, or a format of a plugin."""
+        """Return the report: markdown, text, json, html, or a format of a plugin. Raise
+        UnknownNameError for any other format.
+        """
         with self._log() as log:
             return self._plugins.report(format, self._summaries()[0], log)
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the HTML report, with a player for every trial, and return its path.
-        By default the file is ``report.html`` in the run's directory.
+        """Write the HTML report, with a player for every trial, and return its path. By
+        default the file is ``report.html`` in the run's directory. Raise OptionError if
+        the file cannot be written.
         """
         target = inside(self.directory, "report.html") if path is None else Path(path)
         try:
@@ -626,8 +632,8 @@ class Run:
         return [*shown, "compare(run) tests controls; run.verdicts() has them, too"]
 
     def _broken(self) -> list[str]:
-        """Return the cells that are an ERROR, or in which trials failed for technical
-        reasons, with the reason, its cause and the next step.
+        """Return a sentence on each cell that is an ERROR, or in which trials failed
+        for technical reasons: its reason and, if trials failed, the next step.
         """
         failed = (
             one
@@ -693,8 +699,9 @@ def open_run(
 ) -> Run:
     """Open an existing run by its id in ``results``, its directory or its file.
 
-    The run may still be going on. Raise RunLogError, with a suggestion, if there is no
-    such run.
+    ``results`` is the directory of the runs (``results`` by default). The run may still
+    be going on. Raise RunLogError, with a suggestion, if there is no such run, and for
+    a file that is not a run's log.
     """
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
     RunLog.open_read_only(path).close()  # Raise RunLogError for other files.
@@ -914,8 +921,8 @@ _CALLED = re.compile(r"[^\s/:,]+")
 
 def _register(manager: PluginManager, name: str, plugin: Any) -> None:
     """Register a plugin, an agent or a backend. Raise OptionError for an object without
-    a hook, and for an agent, a backend or a view whose name is taken or cannot be
-    written.
+    a hook, for an agent or a backend whose name cannot be written, and for an agent, a
+    backend or a view whose name is taken.
     """
     if isinstance(plugin, AgentSpec | BackendSpec) and not _CALLED.fullmatch(
         str(plugin.name)
@@ -1051,7 +1058,7 @@ def given_options(
     models: Names, protocols: Names, view: Names, **options: Any
 ) -> Given:
     """Return the options given to a function, completed from a profile if one is named.
-    Raise OptionError for an invalid name or type.
+    Raise CheeseBenchError for an unknown name, an invalid value, or an invalid profile.
     """
     profile = options.pop("profile", None)
     values = {

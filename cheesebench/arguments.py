@@ -220,7 +220,9 @@ def _models(value: Any) -> tuple[str | None, str | None]:
 
 
 def _scores(value: Any) -> Any:
-    """Return a path, a ``Run`` or scores unchanged."""
+    """Return a path, a ``Run`` or scores unchanged. An iterator of scores becomes a
+    list.
+    """
     return _unchanged(value) if isinstance(value, str | os.PathLike) else _held(value)
 
 

@@ -46,7 +46,7 @@ class AuditReport(tables.Tabular):
     findings: tuple[AuditFinding, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each rule."""
+        """Return a row for each finding."""
         return [
             {"rule": one.rule, "verdict": one.verdict, "result": one.text}
             for one in self.findings

@@ -1,4 +1,5 @@
-"""The board: models on one frozen set, ranked by rules that are checked.
+"""The board: models on one frozen set, ranked. Each entry must keep the board's rules,
+which are checked.
 
 Each rule has a name, which a refusal states, and a section in docs/leaderboard.md.
 """
@@ -79,7 +80,7 @@ class BoardRefusedError(CheeseBenchError):
 
 
 def board(logs: Sequence[RunLog]) -> str:
-    """Return the board of several runs in Markdown.
+    """Return the board of one or several runs in Markdown.
 
     A run that has only twins belongs to its model's entry. Raise BoardRefusedError if
     a run breaks a rule.

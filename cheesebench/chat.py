@@ -444,7 +444,9 @@ class BackendSpec:
 
         A call that raises ConnectionError, TimeoutError, or ``ChatFaultError`` of a
         kind that may pass (``"rate_limit"``, ``"overload"``, ...) is made again, as for
-        the built-in backends (``retries``). Any other exception loses its subject.
+        the built-in backends (``retries``). Any other exception loses its subject, and
+        a ``ChatFaultError`` about the account (``"quota"``, ...) stops all subjects of
+        the model.
         """
         if not callable(reply):
             raise PluginError(

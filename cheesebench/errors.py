@@ -136,7 +136,9 @@ class _FindingsError(CheeseBenchError):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One ``file:line:col: error E...`` line for each finding."""
+        """One ``file:line:col: error E...`` line for each finding or, without findings,
+        the message.
+        """
         return tuple(map(str, self.findings)) or (str(self.args[0]),)
 
     def __str__(self) -> str:

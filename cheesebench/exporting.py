@@ -53,7 +53,7 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterato
 
 def cell(value: Value) -> str:
     """Return a value as text for a CSV file. Text that a spreadsheet would run as a
-    formula gets a leading ``'``.
+    formula gets a leading ``'``, and the members of a set are joined by SEPARATOR.
     """
     if isinstance(value, str):
         return _cell_text(value)
@@ -192,7 +192,9 @@ def _values(
 
 
 def _text(value: Value) -> str | None:
-    """Return a value as text (a set as a JSON list), or None for a number or None."""
+    """Return a value as text (a set as a JSON list), or None for a number, a truth
+    value or None.
+    """
     if value is None or isinstance(value, (int, float)):
         return None
     return (

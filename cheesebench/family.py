@@ -86,7 +86,7 @@ class Plugins(Protocol):
         ...
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
-        """Return the family of a protocol."""
+        """Return the family of a protocol. Raise PluginError if there is none."""
         ...
 
     def compile(self, specification: BaseSpecification) -> Paradigm:

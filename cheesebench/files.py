@@ -123,8 +123,8 @@ def remove_drafts(directory: Path) -> None:
 
 @contextmanager
 def draft_directory(parent: Path) -> Iterator[Path]:
-    """Make a temporary directory, for files that are moved elsewhere when complete. It
-    is removed at the end of the block.
+    """Make a temporary directory in ``parent`` (made if necessary), for files that are
+    moved elsewhere when complete. It is removed at the end of the block.
     """
     parent.mkdir(parents=True, exist_ok=True)
     remove_drafts(parent)

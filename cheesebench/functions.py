@@ -89,8 +89,9 @@ def compare(
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Without ``tell``, a terminal and a notebook show the progress, as for
-    ``run``. Raise ComparisonError for runs that do not pair, and RunLogError for a
-    missing run, and for a trial whose replay differs from its log.
+    ``run``. Raise ComparisonError for runs that do not pair, or lack a named model or
+    protocol. Raise RunLogError for a run that is missing or was changed, a language
+    model that was never called, and a trial whose replay differs from its log.
     """
     line = api.teller(None if tell is None else False)
     paths = [
@@ -140,7 +141,7 @@ class Figures(dict[str, bytes]):
     @arguments.checked()
     def save(self, directory: str | os.PathLike[str] = "figures") -> list[Path]:
         """Write all files into a directory, which is created if necessary, and return
-        their paths.
+        their paths. Raise OptionError if they cannot be written.
         """
         folder = Path(directory)
         try:
@@ -246,8 +247,9 @@ def figures(
 
     ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
     (None: each has its own), ``dpi`` the resolution of a png. ``tell`` is called with a
-    sentence about each log. Needs the extra ``figures``. Raise OptionError if runs
-    have different protocols of the same name.
+    sentence about each log. Raise OptionError without the extra ``figures``, for an
+    invalid format, width or dpi, and if runs have different protocols of the same name.
+    Raise RunLogError for a run that is missing or was changed.
     """
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
@@ -377,7 +379,7 @@ def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> R
 @arguments.checked()
 def lint(files: api.Names = ".") -> Findings:
     """Return the errors, warnings and notes of every protocol file; directories are
-    searched recursively.
+    searched recursively. Raise OptionError for a directory without such files.
     """
     catalogue = installed_catalogue()
     return Findings(
@@ -387,8 +389,8 @@ def lint(files: api.Names = ".") -> Findings:
 
 
 def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
-    """Yield the protocol files that are named, or are in a named directory, each
-    once.
+    """Yield the protocol files that are named, or are in a named directory, each once.
+    Raise OptionError for a directory without such files.
     """
     seen: set[Path] = set()
     for name in names:
@@ -420,7 +422,7 @@ class Installed(tables.Tabular, list[dict[str, object]]):
 def catalogue(kind: str = "") -> Installed:
     """Return the protocols, agents, models, designs, controls, views, report formats,
     backends and executors that can be named, or only those of a ``kind`` (such as
-    ``"models"``).
+    ``"models"``). Raise UnknownNameError for an unknown kind.
     """
     plugins = installed_plugins()
     families = [family.plural for family in plugins.families.values()]

@@ -539,7 +539,7 @@ class AuditFinding:
     ``numbers`` has them for programs.
 
     The verdict is ``note`` for information that the rule does not judge, and
-    ``undecided`` if only more ``effort`` or trials could tell.
+    ``undecided`` if the audit could not tell. More ``effort`` or trials may decide it.
     """
 
     rule: str

@@ -109,7 +109,9 @@ class ModelRun:
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open a new log or the resumed one. Unless this is a worker, start the servers
-        and test the models (``_reach_models``).
+        and test the models (``_reach_models``). Raise CheeseBenchError for cells that
+        do not fit the options or the log, and for a server or a model that does not
+        work.
         """
         cells = self._with_goals(cells)
         self._check_controls(self.whole or cells)
@@ -189,7 +191,7 @@ class ModelRun:
         log.add_to_manifest({"protocols": protocols, **shard})
 
     def _begin_anew(self, cells: Sequence[Cell]) -> None:
-        """Begin the resumed run's cells anew in which no reply named an action."""
+        """In a resumed run, begin the cells anew in which no reply named an action."""
         assert self.log is not None
         for plan, _ in cells if self._existing is not None else ():
             unfinished.begin_anew(self.log, plan)

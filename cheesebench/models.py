@@ -142,8 +142,8 @@ def resolve_model(
 
     Names take precedence over aliases, aliases over a provider's ids, and ids over
     ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, win.
-    Raise UnknownNameError, also for an unknown backend or backend option, and
-    OptionError for a backend without an id.
+    Raise UnknownNameError for an unknown model, backend or backend option, and for an
+    id that several models have. Raise OptionError for a backend without an id.
     """
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()

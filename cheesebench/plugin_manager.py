@@ -133,7 +133,7 @@ class PluginManager(pluggy.PluginManager):
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
         """Register a plugin. Raise PluginError if it is written for a version of the
-        hooks that is not supported.
+        hooks that is not supported, or misspells a hook.
         """
         _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
         return super().register(plugin, name)

@@ -20,7 +20,8 @@ SPELLINGS = ("--profile", f"{LONG}profile")
 
 def find_file(directory: Path) -> Path | None:
     """Return the nearest pyproject.toml with profiles, in the directory or above it, or
-    None. Raise OptionError for a pyproject.toml that cannot be read.
+    None. Raise OptionError for a pyproject.toml that cannot be read, or whose profiles
+    are not tables.
     """
     for one in (directory, *directory.parents):
         path = one / FILE

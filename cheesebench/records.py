@@ -491,7 +491,7 @@ class CellPlan(tables.Brief):
 
     @property
     def public_key(self) -> CellKey:
-        """Key of the cell on the published protocol of which this cell's is a twin."""
+        """For a twin's cell, key of the cell on the published protocol."""
         return (self.model, self.twin_of, self.view, str(self.variant))
 
     @property

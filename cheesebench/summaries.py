@@ -83,7 +83,8 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
 
 def _frozen_set(logs: Iterable[RunLog]) -> str:
     """Return the name of the runs' frozen set, or "" if there is none. There are
-    several names if logs that claim the same rules have different protocols.
+    several names if the runs have different sets, or only some of them differ from
+    their set (``+``).
     """
     found = (frozen.standing(log.plans(), log.manifest["protocols"]) for log in logs)
     return ", ".join(sorted({str(one) for one in found if one is not None}))

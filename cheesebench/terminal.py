@@ -116,8 +116,8 @@ def shows_colours(stream: TextIO) -> bool:
 
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
-    """Return printable text with verdicts and severities in colour, if ``stream``
-    (None: standard output) shows colours.
+    """Return printable text with verdicts, severities and answers of comparisons in
+    colour, if ``stream`` (None: standard output) shows colours.
     """
     if not shows_colours(stream or sys.stdout):
         return text
@@ -160,7 +160,8 @@ def _spelt_out(glyph: str) -> str:
 def film_strip(
     frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST
 ) -> str:
-    """Return the frames side by side, in rows of at most ``width`` characters.
+    """Return the frames side by side, in rows of at most ``width`` characters (more if
+    a single frame is wider).
 
     Each frame has a heading with its step, the action that led to it and the reward
     (unless 0). Of a long trial, only the ``first`` first frames and the ``last`` last

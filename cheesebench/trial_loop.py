@@ -49,7 +49,9 @@ NOT_ITS_OWN = (
 
 @contextmanager
 def agents_own() -> Iterator[None]:
-    """Run an agent's code, and convert every exception to an AgentFaultError."""
+    """Run an agent's code, and convert its exceptions to an AgentFaultError, except
+    ``NOT_ITS_OWN``.
+    """
     try:
         yield
     except NOT_ITS_OWN:
@@ -126,7 +128,8 @@ class TrialLoop:
         the trial ends. Then play frozen steps until the subject is free.
 
         Raise AgentFaultError for an empty or invalid plan, an invalid action, and
-        anything that the agent raises.
+        anything that the agent raises, and PluginError for an environment whose
+        ``step`` does not return observation, reward and status.
         """
         given: Any = plan
         try:

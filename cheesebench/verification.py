@@ -60,7 +60,7 @@ def replay_counted(
     A run that another version of CheeseBench wrote is not replayed, because differences
     are possible; the sentence says so. A cell is replayed once in a process, unless
     rows of its log change. ``progress`` is called with a line after each subject. Raise
-    RunLogError for a trial that differs from its record.
+    RunLogError for a plan or a trial that differs from its record.
     """
     if path.suffix == ".json":
         return ""
