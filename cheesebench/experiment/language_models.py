@@ -339,7 +339,7 @@ SLOW_FAULT = 10.0
 ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
 #: The priority of subjects that run ahead is lower by this much (in calls), so that
-#: subjects of the current set go first.
+#: subjects of the present set go first.
 OVERSUBSCRIPTION = 1e12
 #: Seconds between checks on whether the last replies have arrived.
 LANDING = 0.05

@@ -467,12 +467,12 @@ _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 _TRIED = re.compile(r", tried \d+ times[^,]*$")
 #: Matches the sentence of a journal entry that quotes an answer.
 _ANSWER = re.compile(r"\.? The answer begins: .*", re.DOTALL)
-#: Limits on the stops after which trials were run again. ``MOST_REDRAWN``: number of
+#: Limits on the stops after which trials were run anew. ``MOST_REDRAWN``: number of
 #: these stops as a share of the trials that the cell has run. ``MOST_OF_SUBJECT``:
 #: number of these stops of one subject. If either is exceeded, the trials of each
-#: stopped subject count as lost from the first one that was run again.
+#: stopped subject count as lost from the first one that was run anew.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
-#: Cause of missing trials that count as lost because too many trials were run again.
+#: Cause of missing trials that count as lost because too many trials were run anew.
 RUN_ANEW = "run anew"
 #: Kind of the journal entry for a cell that was begun anew.
 _ANEW = "anew"
