@@ -610,8 +610,8 @@ class ModelChannel:
             self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """Record a failed call. Return whether no reply has come for longer than
-        PATIENCE.
+        """Record a failed call. Return whether more than PATIENCE has passed since the
+        first fault after the last reply.
         """
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
@@ -825,8 +825,8 @@ class Caller:
         """Return the reply to the next call of ``trial``. It is the recorded reply or,
         if there is none, a new one, which is recorded.
 
-        Raise SubjectStoppedError or BudgetSpentError if the call cannot be made, and
-        RunLogError if the recorded request differs from this one.
+        Raise SubjectStoppedError or BudgetSpentError if the call cannot be made, or is
+        not answered, and RunLogError if the recorded request differs from this one.
         """
         if trial != self._trial:
             self._trial, self._call, self._unparsed, self._notes = trial, 0, 0, 0

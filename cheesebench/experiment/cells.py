@@ -81,8 +81,9 @@ def language_model(
     ``settings`` are the agent's settings that the user gives (a string is converted to
     the type of the default). ``served`` adds to the entry's request parameters.
     ``base_url`` is the address of the model's server; if it is None, the backend's
-    option ``base_url`` is used. Raise OptionError for settings or options that the
-    agent, the model or its backend does not accept.
+    option ``base_url`` is used. Raise UnknownNameError for an unknown agent or backend,
+    and OptionError for settings or options that the agent, the model or its backend
+    does not accept.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
     wanted = dict(settings)
@@ -347,8 +348,8 @@ def usual_design(asks_model: bool, compares: bool = False) -> str:
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
-    """Return the design of that name. If ``subjects`` is given, it replaces the
-    design's number of subjects.
+    """Return the design of that name (``flat-N`` has one subject with N trials). If
+    ``subjects`` is given, it replaces the design's number of subjects.
 
     Raise UnknownNameError for an unknown name, and OptionError for fewer than one
     subject.

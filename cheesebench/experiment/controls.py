@@ -283,8 +283,9 @@ def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
-    """Return the construct's prediction for a lesion, if any: the maximum rate under
-    it, or that it must not matter.
+    """Return the construct's prediction for a lesion: the maximum rate under it, or
+    that it must not matter. Without a prediction, the claim has only words for the
+    lesion.
 
     A lesion that includes a lesion of ``abolished_by`` cannot leave a higher rate.
     """

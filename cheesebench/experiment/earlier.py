@@ -33,14 +33,18 @@ class Earlier:
     replayed: Mapping[str, LanguageModel] | None = None
     """Language models of the replayed run, or None if no run is replayed."""
     made_here: bool = True
-    """Whether this user made the earlier run on this machine."""
+    """Whether this user made the resumed run on this machine. It is True, too, if no
+    run is resumed.
+    """
 
 
 def read_earlier(
     plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
 ) -> Earlier:
     """Read the earlier run in ``results``: the run to ``resume``, or the run that a
-    model ``replay:RUN`` names. Without either, all fields have their defaults.
+    model ``replay:RUN`` names. Without either, all fields have their defaults. Raise
+    RunLogError if there is no such run, and OptionError if ``replay:RUN`` is not the
+    only model.
     """
     if resume is not None:
         existing = locate(results, resume)

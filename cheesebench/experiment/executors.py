@@ -67,8 +67,9 @@ class Workplace:
 class Workplaces:
     """The workplaces of the cells of a session, created on first use.
 
-    ``executor``, its ``options`` and ``processes`` (None means one per processor) are
-    the session's. If ``ahead`` is true, subjects of free models run ahead.
+    ``executor``, its ``options`` and ``processes`` (None means one per processor, and 0
+    means threads of this process) are the session's. If ``ahead`` is true, subjects of
+    free models run ahead.
     """
 
     def __init__(

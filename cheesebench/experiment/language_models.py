@@ -375,8 +375,9 @@ def start_servers(
     directory: Path,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
-    """Start a server for each model without a base URL whose backend can start one. On
-    any error, stop the servers that were already started.
+    """Start a server for each model without a base URL whose backend can start one, and
+    return the servers by model. On any error, stop the servers that were already
+    started.
 
     ``progress`` receives lines to show, because loading a large model takes minutes.
     """
@@ -630,7 +631,7 @@ class _Prober:
 
     async def put(self, question: Question) -> ChatFaultError | None:
         """Ask a question, up to ``PROBE_ATTEMPTS`` times. Return the last fault, or
-        None if the server answers.
+        None if the server answers, or its fault shows that it works (``ANSWERED``).
         """
         for attempt in range(1, PROBE_ATTEMPTS + 1):
             began = time.monotonic()
@@ -785,7 +786,8 @@ class LanguageModels:
 
     def is_free(self, name: str) -> bool:
         """Return whether calls are free: the model has no price, and its server is on
-        this machine or in a private network.
+        this machine or in a private network. In a replay, which makes no calls, return
+        False.
         """
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:

@@ -490,8 +490,8 @@ def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialReco
 
 def _shown(cause: str) -> str:
     """Return a cause in one line that is not too long for a sentence. The end of a
-    server's long text is left out, but not how often it was tried. Backticks would mark
-    a command there.
+    server's long text is left out, but not how often it was tried. Backticks, which
+    would mark a command, become apostrophes.
     """
     text = quoted(cause, 1000).replace("`", "'")
     tried = _TRIED.search(text)

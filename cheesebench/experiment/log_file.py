@@ -562,7 +562,7 @@ def make_directory(results: Path, run_id: str) -> Path:
 
 def check_new(directory: Path) -> None:
     """Raise RunLogError if the directory already exists. But if it holds a run without
-    results, whose first calls were refused, remove it.
+    results, whose calls were refused or whose server failed, remove it.
     """
     if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
         shutil.rmtree(directory)

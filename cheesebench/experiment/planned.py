@@ -174,8 +174,8 @@ def _request(
 
 
 def _language(plugins: PluginManager, plan: CellPlan) -> LanguageModel | None:
-    """Return a recorded language model. If its agent is unknown here, another one has
-    its name.
+    """Return a cell's recorded language model, or None if it has none. If the model's
+    agent is unknown here, another agent takes its name.
     """
     if not plan.agent or plan.agent in plugins.model_agents:
         return cells.replayed_models(plugins, [plan]).get(plan.model)
@@ -196,8 +196,9 @@ def _goal(log: RunLog, options: OptionValues, plan: CellPlan) -> float:
 
 
 def _is_of_this_version(log: RunLog, plan: CellPlan, true: CellPlan) -> bool:
-    """Return whether this version stored a plan: it has the same number and the same
-    names of parts. (Before a release, the number stays while parts are added.)
+    """Return whether this version stored a plan: the log has the number of this
+    version, and the plan has the names of parts that this version stores. (Before a
+    release, the number stays while parts are added.)
     """
     if not written_here(log):
         return False

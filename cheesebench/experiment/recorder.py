@@ -277,7 +277,9 @@ class Recorder:
         self._refused.discard(job)
 
     def _write_together(self, reports: Sequence[tuple[Job, Report]]) -> list[Outcome]:
-        """Write reports in one transaction or, if that fails, one by one."""
+        """Write reports in one transaction or, if that fails, one by one. If nothing
+        can be written (the disk is full, say), each report has the error.
+        """
         before = dict(self._trials)
         try:
             done = self._write(reports)

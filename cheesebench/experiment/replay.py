@@ -124,8 +124,8 @@ def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Par
     """Return the paradigm of a cell's subjects: its recorded protocol, compiled again,
     with its control.
 
-    Raise the errors of ``recorded_protocol``, and PluginError if no plugin compiles
-    the protocol.
+    Raise the errors of ``recorded_protocol``, ``controlled`` and ``yokes_of``, and
+    PluginError if no plugin compiles the protocol.
     """
     compiled = plugins.compile(recorded_protocol(log, plan, plugins))
     return controlled(

@@ -60,7 +60,7 @@ class Origin(StrEnum):
 class OptionValues:
     """The value of every option, under its key (``cheesebench.options``).
 
-    An option with neither a value nor a default has None or an empty list.
+    An option with neither a value nor a default has None (a flag: False).
     """
 
     model: list[str] | None
@@ -139,8 +139,8 @@ class Given:
     origin: str = ""
     """The option that names the resumed or replayed run, as it was given."""
     made_here: bool = True
-    """Whether this user made the resumed or replayed run on this machine
-    (``cheesebench.experiment.provenance``).
+    """Whether this user made the resumed run on this machine
+    (``cheesebench.experiment.provenance``). It is True, too, if no run is resumed.
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """The origins of the values that the user did not type."""
@@ -840,8 +840,8 @@ def _prompt(name: str | None) -> str | None:
 
 
 def _pairs(given: Given, key: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """Return the values ``NAME=VALUE`` of an option as a mapping. Raise OptionError for
-    another form.
+    """Return the values ``NAME=VALUE`` of an option as a mapping, with ``_`` for ``-``
+    in names. Raise OptionError for another form.
     """
     mapping = {}
     for text in texts or ():

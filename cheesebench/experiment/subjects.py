@@ -192,8 +192,8 @@ def interrupts_of(plan: CellPlan) -> Interrupts:
     """Return the events at which subjects of the cell drop the rest of a plan.
 
     An agent that acts by itself drops nothing: it observes every step, and decides how
-    many actions to return. The plan of a model without a history is dropped, so that it
-    cannot serve as memory.
+    many actions to return. A model without a history drops the rest at least when it is
+    held or moved, so that a plan cannot serve as memory.
     """
     if not plan.agent:
         return "never"

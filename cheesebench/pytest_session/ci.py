@@ -39,7 +39,7 @@ _NO_RESULT = frozenset(
 
 def case_properties(result: CellResult) -> Properties:
     """Return the properties of one judged cell. Properties without a value are left
-    out.
+    out, and so are the results of an unfinished cell (``_NO_RESULT``).
 
     Rates are proportions. A control has its name (``control``) instead of a verdict,
     unless it could not be measured.
@@ -330,7 +330,8 @@ def annotate(
 ) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells, except controls: errors for a FAIL or
     ERROR, and warnings for an INCONCLUSIVE, for a FAIL that does not affect the exit
-    code, and for a PASS that is doubtful. There are at most ``MOST`` of each kind.
+    code, and for a doubtful PASS. An INCONCLUSIVE of a design that claims nothing gets
+    a warning only if its numbers are doubtful. There are at most ``MOST`` of each kind.
 
     ``paths`` are the files of the protocols, by name. Outside GitHub, yield nothing.
     """
@@ -401,7 +402,9 @@ def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
 
 
 def annotate_broken(broken: Sequence[exit_status.Broken], root: Path) -> Iterator[str]:
-    """Yield commands of GitHub Actions for protocols that could not be run."""
+    """Yield commands of GitHub Actions for the first ``MOST`` protocols that could not
+    be run. Outside GitHub, yield nothing.
+    """
     for one in broken[:MOST] if is_github() else ():
         title = f"{one.name} could not be run"
         yield command("error", title, one.text, Path(one.path), root, one.line)
@@ -516,8 +519,9 @@ def add_case(
     *,
     when: Literal["setup", "call"] = "call",
 ) -> None:
-    """Add a failed case to the JUnit file, if there is one. The case is an error if
-    ``when`` is *setup*.
+    """Add a failed case to the JUnit file, if one is requested. If pytest has not begun
+    the file, write it with this case alone. The case is an error if ``when`` is
+    *setup*.
     """
     xml, own = config.stash.get(xml_key, None), None
     if (

@@ -79,7 +79,8 @@ def _short(result: CellResult) -> str:
 
 def missing_trials(run: PytestRun, result: CellResult) -> str:
     """Return the number of missing trials, with the cause in the same line, and the
-    remedy: to resume the run or, after too many stops, to start a new one.
+    remedy: to resume the run or, after too many stops or empty replies, to start a new
+    one. The last error that quotes an answer follows.
     """
     assert run.log is not None
     marks = [

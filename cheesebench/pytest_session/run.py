@@ -192,7 +192,8 @@ def read_comparing(
 ) -> Comparing | None:
     """Return the baseline named on the command line (a run in ``results``, or a file in
     ``blessed``), or None if there is none. Raise OptionError if it is the run to resume
-    (``continued``), or if ``--compare-fail`` is given without a baseline.
+    (``continued``), or if ``--compare-fail`` is given without a baseline. Raise
+    RunLogError if the baseline does not exist, or cannot be read.
     """
     if values.compare is None:
         if values.compare_fail is not None:
@@ -485,7 +486,9 @@ class PytestRun(ModelRun):
         return self._handed is not None and self._handed.one_worker
 
     def check_comparable(self, cells: Sequence[Cell]) -> None:
-        """Raise ComparisonError if cells cannot be compared with the baseline."""
+        """Raise ComparisonError if cells cannot be compared with the baseline. Write a
+        line if the baseline lacks subjects that would be run.
+        """
         if self.comparing is not None and cells:
             plans = [plan for plan, _ in self.whole or cells]
             if said := self.comparing.check(plans, self.settings.seed):

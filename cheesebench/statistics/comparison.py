@@ -1085,7 +1085,9 @@ def _check(
 
 
 class _Tests(NamedTuple):
-    """The tests over which Holm's correction is."""
+    """The tests that Holm's correction covers: their number, and the noun for one of
+    them (``protocol``).
+    """
 
     number: int
     kind: str

@@ -185,9 +185,10 @@ def thresholds(reference: records.ReferenceValue, margin: float) -> tuple[float,
     """Return two values in the reference's unit: enough subjects with a mean beyond the
     first give a PASS, and beyond the second a FAIL.
 
-    Both are the animals' value less the margin (or plus the margin, if less is better).
-    If the animals are a sample, the uncertainty of their mean moves the two values
-    apart, and between them no number of subjects decides.
+    Both are the animals' value less the margin, or plus the margin if less is better.
+    For ``better: alike``, they are the two values at the upper end. If the animals are
+    a sample, the uncertainty of their mean moves the two values apart, and between them
+    no number of subjects decides.
     """
     measured, value = reference.measured, reference.value
     is_higher = measured is None or measured.better == "higher"

@@ -278,8 +278,8 @@ class CellResult(tables.Brief):
     are then in its unit.
     """
     difference: float | None = None
-    """Difference model - reference, of the pass rate or of the measure in
-    ``judged``.
+    """Difference model - reference (or chance, if the verdict is about chance), of the
+    pass rate or of the measure in ``judged``.
     """
     difference_low: float | None = None
     """One-sided 5 % lower bound of the difference, at any number of subjects. With
@@ -305,7 +305,7 @@ class CellResult(tables.Brief):
     """State of the betting games; None if the cell makes no claim."""
     ability: Ability | None = None
     """Model, animals and bar on the ability scale, from 0 (without the ability) to 1
-    (ideal); None if no zero of the scale is proved.
+    (ideal); None if no zero of the scale is proved, or the verdict is about a measure.
     """
     answers: tuple[ByAnswer, ...] = ()
     """Subjects grouped by the answer that each was given for life."""
@@ -316,8 +316,8 @@ class CellResult(tables.Brief):
     the unit of ``judged.curve`` if there is no ``curve``.
     """
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    """Number of trials by outcome (all of ``TAXONOMY``, zeros included). The numbers
-    add up to ``planned``.
+    """Number of trials by outcome (all of ``TAXONOMY`` with zeros, and ``run anew`` if
+    it occurs). The numbers add up to ``planned``.
     """
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
     """Number of trials by outcome, under the protocol's own names. The most frequent
@@ -497,7 +497,7 @@ class PairedPoint:
 @dataclass(frozen=True, slots=True)
 class Gain:
     """Gain of the pass rate (or judged measure) from the first point of the curve to
-    the last: mean over subjects, with its 95 % t interval.
+    the last: mean over subjects, with its 95 % t interval (None for a single subject).
     """
 
     mean: float
@@ -516,7 +516,9 @@ class ControlResult(tables.Brief):
     curve_unit: str
     points: tuple[PairedPoint, ...]
     gain_plain: Gain | None
-    """Gain of the plain cell; None if its curve has a single point."""
+    """Gain of the plain cell; None if the curves share fewer than two points, or no
+    subject has both the first and the last.
+    """
     gain_control: Gain | None
     gain_difference: Gain | None
     comparison: PairedComparison

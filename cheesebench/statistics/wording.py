@@ -150,7 +150,8 @@ def bar(plan: CellPlan) -> float:
 
 def margin(plan: CellPlan) -> str:
     """Return the difference beyond which a verdict is FAIL, as text: ``-10`` (points),
-    a number in the unit of a measure, or ``±0.1`` (``better: alike``).
+    ``+10`` if the verdict is about chance, a number in the unit of a measure, or
+    ``±0.1`` (``better: alike``).
     """
     if plan.against == "chance":
         return points(plan.margin)
