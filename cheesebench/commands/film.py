@@ -92,7 +92,7 @@ def _record(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> TrialRe
     if not found:
         which = f"trial {options.trial} of " if run else ""
         raise RunLogError(
-            f"The run has no {which}subject {options.subject} of {plan.model} on {plan.label}."
+            f"The run has no {which}subject {options.subject} of {plan.model} on {plan.label}. Name another --subject or --trial."
         )
     return found[-1]
 

@@ -220,7 +220,12 @@ def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
         said = f"The column '{name}' has the number '{cell}', which is not decimal."
         file.error(said, "Write a decimal number.", place.line, place.column)
     elif len(cell) > MAX_CELL or not cell.isprintable():
-        said = f"The column '{name}' has a value that is longer than {MAX_CELL} characters, or cannot be printed."
+        what = (
+            f"longer than {MAX_CELL} characters"
+            if len(cell) > MAX_CELL
+            else "not printable"
+        )
+        said = f"The column '{name}' has a value that is {what}."
         file.error(said, "Write a number, or a name.", place.line, place.column)
     return Node(scalar(cell, place, file.diagnostics), place)
 

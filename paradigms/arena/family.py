@@ -92,7 +92,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         ):
             return False
         remedy = (
-            "Write 'arena: ...' instead. If a plugin's family reads such files, install the plugin (only pytest knows a "
+            "Add 'arena: ...'. If a plugin's family reads such files, install the plugin (only pytest knows a "
             "family in a conftest.py)."
         )
         sentence = f"There is no key '{strange[0]}', and no arena."

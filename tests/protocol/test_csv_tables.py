@@ -104,7 +104,7 @@ WRONG = {
     "ragged": ("food,wait,glyph\nleft,9,o\nleft,9\n", "trials.csv:3 E225 The row has 2 cells, but the first"),
     "an empty cell": ("food,wait,glyph\nleft,,o\n", "trials.csv:2 E225 The column 'wait' is empty in this line."),
     "a long cell": (f"food,wait,glyph\nleft,9,{'o' * (MAX_CELL + 1)}\n", "trials.csv:2 E225 The column 'glyph' has a value"),
-    "an escape": ("food,wait,glyph\nleft,9,\x1b[2J\n", "trials.csv:2 E225 The column 'glyph' has a value that is longer"),
+    "an escape": ("food,wait,glyph\nleft,9,\x1b[2J\n", "trials.csv:2 E225 The column 'glyph' has a value that is not printable."),
     "a large number": (f"food,wait,glyph\nleft,{'9' * 16},o\n", "trials.csv:2 E111 The number 999"),
     "many columns": (",".join(f"c{n}" for n in range(MAX_COLUMNS + 1)), f"There are more than {MAX_COLUMNS} columns."),
     "many rows": ("food\n" + "left\n" * (MAX_ROWS + 1), f"trials.csv:{MAX_ROWS + 2} E225 There are more than"),
