@@ -150,7 +150,7 @@ HOW_TO_READ = (
     "PASS: the model does at least as well as the rodent, within the margin; FAIL: it does worse than that; "
     "INCONCLUSIVE: the trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an "
     "action, or trials that could decide were lost to technical faults.",
-    "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
+    "A verdict comes from the bounds of the difference (one-sided, 5 % each, less with --familywise), never from the rate alone: "
     "PASS needs a lower bound above minus the margin, and FAIL an upper bound below minus the margin.",
 )
 #: Note on verdicts about a measure.
@@ -177,8 +177,8 @@ HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide, or nothing is claimed; ERROR: nothing could be measured, no reply named an action, or trials "
     "that could decide were lost to technical faults.",
-    "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
-    "PASS needs a lower bound above 0, and FAIL an upper bound below the margin.",
+    "A verdict comes from the bounds of the difference from chance (one-sided, 5 % each, less with --familywise), never "
+    "from the rate alone: PASS needs a lower bound above 0, and FAIL an upper bound below the margin.",
 )
 
 

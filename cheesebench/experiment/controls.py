@@ -243,7 +243,7 @@ def in_words(lesion: Lesion) -> str:
         for state in sorted(lesion.forgets_at)
     }
     if lesion.sees_pose_only:
-        lacks = {"any observation except its position": None, **lacks}
+        lacks = {"any observation except position and heading": None, **lacks}
     return f"without {' and '.join(name.replace('glyph:', '') for name in lacks)}"
 
 
@@ -455,9 +455,10 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     plain = [cell for cell in run.plans() if not cell.control]
     cells = [cell for cell in plain if cell.protocol == plan.protocol]
     if not cells:
-        known = ", ".join(dict.fromkeys(cell.protocol for cell in plain)) or "none"
+        known = ", ".join(dict.fromkeys(cell.protocol for cell in plain))
+        only = f" (only of {known})" if known else ""
         raise RunLogError(
-            f"{run.path} has no cell of {plan.protocol} without a control (only {known}). Yoke to a run that has one."
+            f"{run.path} has no cell of {plan.protocol} without a control{only}. Yoke to a run that has one."
         )
     best = max(
         cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view)

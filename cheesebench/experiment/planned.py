@@ -128,7 +128,9 @@ def _planned(
     try:
         found = cells.cells_of(specification, request)
     except CheeseBenchError as error:
-        raise RunLogError(f"{_whose(plan)} is not planned now: {error}") from error
+        raise RunLogError(
+            f"{_whose(plan)} cannot be planned by this version: {error}"
+        ) from error
     for one in found:
         one = dataclasses.replace(one, model=plan.model)
         if one.key == plan.key:
@@ -141,7 +143,7 @@ def _planned(
                 words = {"memory": plan.settings.get("memory")}
                 one = dataclasses.replace(one, settings={**one.settings, **words})
             return dataclasses.replace(one, memory=memory, goal=goal)
-    raise RunLogError(f"{_whose(plan)} is not planned now. {_REMEDY}")
+    raise RunLogError(f"{_whose(plan)} is not planned by this version. {_REMEDY}")
 
 
 def _request(

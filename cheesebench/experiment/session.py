@@ -273,7 +273,7 @@ class RunSession:
         # why the session ends.
         with contextlib.suppress(RunLogError):
             over = sum(map(self._is_finished, self._cells.values()))
-            self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
+            self._log.note("closed", f"cells finished: {over} of {len(self._cells)}")
 
     def _is_finished(self, cell: CellRun) -> bool:
         """Return whether a resumed run has nothing to continue in a cell."""
@@ -353,7 +353,7 @@ class RunSession:
             schedule.begin(complete, plan.subjects, plan.subjects)
         due = schedule.due()
         log.note_killed(plan, due)
-        log.note("started", f"{len(due)} of {schedule.asked} subjects to run", plan)
+        log.note("started", f"subjects to run: {len(due)} of {schedule.asked}", plan)
         # A language model needs no witness: its replies are in the log.
         if not plan.agent:
             schedule.call_witness()

@@ -224,6 +224,14 @@ def is_over(log: RunLog, plan: CellPlan) -> bool:
     return unfinished.is_over(log, plan, judge_set)
 
 
+def keeps_silence(cell: CellResult) -> bool:
+    """Return whether only empty replies stopped a cell's subjects. A resumed run reads
+    the same replies, so it continues nothing.
+    """
+    silent = ["empty replies in a row" in cause for cause in cell.causes]
+    return bool(silent) and all(silent) and not cell.outcomes.get("budget")
+
+
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     """Return a sentence on why the session ends with this exit status, or "" if pytest
     itself says why.
@@ -331,8 +339,8 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
         bless = f"`cheesebench bless {found.run_id} {compared.second}`"
         if found.in_ci:
             return (
-                "What was lost can be watched on the page in the job's artifact. If it is intended, unpack that in your clone, "
-                f"run {bless}, and commit baselines/{compared.second}.json."
+                "What was lost can be watched on the page in the job's artifact. If the loss is intended, unpack the "
+                f"artifact in your clone, run {bless}, and commit baselines/{compared.second}.json."
             )
         return (
             f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, make this run "
@@ -393,7 +401,7 @@ def _left_out(found: Findings) -> Iterator[str]:
         counted_as = ", which the comparison counts against this run" * bool(
             found.compared
         )
-        yield f"{plural(gone, 'trial')} that count could not be run{found.cause}{counted_as}"
+        yield f"{gone} of the trials that count could not be run{found.cause}{counted_as}"
 
 
 def _something_failed(found: Findings) -> list[str]:

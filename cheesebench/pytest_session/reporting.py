@@ -136,7 +136,7 @@ class Reporting:
         try:
             yield
         except (CheeseBenchError, OSError) as error:
-            self._lines.append(f"The report could not be written: {error}")
+            self._lines.append(f"The report could not be made: {error}")
 
     def say_shard(self) -> None:
         run, shard = self._run, self._run.settings.shard
@@ -213,7 +213,11 @@ class Reporting:
     def _resumable(self, log: RunLog) -> list[CellPlan]:
         """Return the unfinished cells that a resumed run can continue."""
         assert self._summary is not None
-        cells = self._summary.cells
+        cells = [
+            one
+            for one in self._summary.cells
+            if self._run.interrupted or not exit_status.keeps_silence(one)
+        ]
         return [one.plan for one in cells if not exit_status.is_over(log, one.plan)]
 
     def _link(self, log: RunLog) -> str:

@@ -127,7 +127,7 @@ class Comparing:
         if planned <= known:
             return ""
         return (
-            f"{known} of {planned} subjects are in {self.name} ({theirs.protocol}): the others are run, too, but are "
+            f"{self.name} has only {known} of the {planned} subjects ({theirs.protocol}): the others are run, too, but are "
             "not compared with it."
         )
 

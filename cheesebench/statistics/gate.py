@@ -49,8 +49,8 @@ def kept(compared: RunComparison, gates: bool) -> str:
         no = " or ".join(excluded) or "no loss"
         protocols = {cell.protocol for cell in cells}
         return f"{no} against {compared.second} on {plural(len(protocols), 'protocol')}"
-    option = "this --compare-fail" if gates else "no --compare-fail"
-    return f"{loss(compared, '')}, which {option} counts as a failure"
+    why = "this --compare-fail ignores" if gates else "fails only with --compare-fail"
+    return f"{loss(compared, '')}, which {why}"
 
 
 def loss(compared: RunComparison, cause: str) -> str:
@@ -80,9 +80,7 @@ def _undecided(compared: RunComparison, cause: str) -> str:
     where = f" on {', '.join(protocols)}" if cells else ""
     gone = sum(one.missing[0] for one in cells)
     if gone:
-        return (
-            f"{where}, where {plural(gone, 'trial')} that count could not be run{cause}"
-        )
+        return f"{where}, where {gone} of the trials that count could not be run{cause}"
     return where + _first_rule(cells)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from cheesebench import (
     BackendContext,
@@ -313,15 +313,22 @@ def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
     with _removed_unless_right(unfinished):
         with unfinished.open("wb") as file:
             for part in parts:
-                _append(file, part)
+                file.writelines(_blocks(part, wanted))
             os.fsync(file.fileno())
         _check(unfinished, wanted, f"Nothing is kept. Install it again: {wanted.again}")
         unfinished.replace(path)
 
 
-def _append(file: BinaryIO, part: Path) -> None:
-    with part.open("rb") as source:
-        shutil.copyfileobj(source, file, _BLOCK)
+def _blocks(part: Path, wanted: Weights) -> Iterator[bytes]:
+    try:
+        with part.open("rb") as source:
+            while block := source.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise PluginError(
+            f"A part of the weights of '{wanted.model}', {quoted(str(part), 200)}, cannot be read: {error.strerror}. "
+            f"Install it again: {wanted.again}"
+        ) from None
 
 
 @contextmanager

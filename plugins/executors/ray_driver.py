@@ -277,9 +277,8 @@ class Driver:
             work.crashes += crashes
             work.deaths += deaths
             if work.crashes >= CRASHES or work.deaths >= DEATHS:
-                self._say(
-                    "died", work.number, f"{why}, {work.crashes + work.deaths} times"
-                )
+                tried = work.crashes + work.deaths
+                self._say("died", work.number, f"{why}; all {tried} attempts failed")
             else:
                 if work is works[0]:
                     self._say("again", work.number, why)

@@ -822,7 +822,7 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
     assert repr(cut).endswith(f"; {said}>")
     assert f"\n{said}.\n" in cut._repr_markdown_()
     assert f"{said}.\n" in told
-    assert "0 of 1 cells are finished" in cut.journal()["text"].tolist()
+    assert "cells finished: 0 of 1" in cut.journal()["text"].tolist()
     whole = cheesebench.run("random", "t_maze", resume="cut", **options)
     assert whole.summary.cells[0].valid == whole.summary.cells[0].planned
     assert "unfinished" not in repr(whole)

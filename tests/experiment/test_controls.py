@@ -261,9 +261,9 @@ assert RUNNING == 0  # the text of ``Payer`` while its trial runs
         ("memoryless", "without memory"), ("amnesia=trial", "without memory across trials"),
         ("amnesia=choice", "without memory of what came before 'choice' in a trial"),
         ("hide=landmarks", "without landmarks"), ("hide=text:lamp", "without the text of 'lamp'"),
-        ("hide=glyph:x", "without x"), ("pose-only", "without any observation except its position"),
+        ("hide=glyph:x", "without x"), ("pose-only", "without any observation except position and heading"),
         ("anhedonia+hide=landmarks+amnesia=trial", "without reward and landmarks and memory across trials"),
-        ("anhedonia+pose-only", "without any observation except its position and reward"),
+        ("anhedonia+pose-only", "without any observation except position and heading and reward"),
     ],
 )  # fmt: skip
 def test_a_lesion_in_words(lesion: str, words: str) -> None:

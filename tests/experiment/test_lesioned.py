@@ -441,7 +441,7 @@ def test_who_lacks_more_is_held_to_the_same_bound(
         ("amnesia=trial", "without memory across trials"),
         ("amnesia=choice", "without memory of what came before 'choice' in a trial"),
         ("hide=glyph:o", "without o"),
-        ("pose-only", "without any observation except its position"),
+        ("pose-only", "without any observation except position and heading"),
     ],
 )
 def test_what_is_lacking_is_said_in_words(lesion: str, words: str) -> None:

@@ -131,7 +131,7 @@ def test_a_life_that_failed_is_lived_again(
         with RunSession(log, plugins, cells, seed=1, processes=1) as session:
             session.finish()
         assert list(log.dump()) == expected
-        assert log.journal(plan, "started")[0].text == "2 of 3 subjects to run"
+        assert log.journal(plan, "started")[0].text == "subjects to run: 2 of 3"
 
 
 @pytest.mark.parametrize("processes", [0, 1])
@@ -195,7 +195,7 @@ def test_a_whole_life_is_lived_again_before_the_rest(
         assert list(log.dump()) == (before if seen else expected)
         assert log.verify()
         assert not log.remarks(plan)
-        assert log.journal(plan, "started")[0].text == "1 of 3 subjects to run"
+        assert log.journal(plan, "started")[0].text == "subjects to run: 1 of 3"
 
 
 def test_closing_stops_at_once_and_waits_for_nobody(
@@ -211,7 +211,7 @@ def test_closing_stops_at_once_and_waits_for_nobody(
         session.close()
         left = list(log.dump())
         assert session.progress(plan).done < 1000
-        assert log.journal(kind="closed")[-1].text == "0 of 1 cells are finished"
+        assert log.journal(kind="closed")[-1].text == "cells finished: 0 of 1"
         assert list(log.dump()) == left
         assert not any(record.missing for record in log.trials())
 

@@ -339,7 +339,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             assert session.progress(walker) == Progress(trials, trials)
             assert session.progress(raiser) == Progress(6, 18, to_come=12)
         assert [entry.kind for entry in log.journal(walker)] == ["started", "finished"]
-        assert log.journal(kind="closed")[0].text == "1 of 2 cells are finished"
+        assert log.journal(kind="closed")[0].text == "cells finished: 1 of 2"
 
 
 def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
@@ -448,9 +448,9 @@ def test_sets_are_run_until_one_decides(
         assert seen == sets
         assert list(log.completed_subjects(plan)) == list(range(subjects))
         assert played(log, "set") == [f"{number} seen" for number in sets]
-        assert played(log, "started") == ["6 of 6 subjects to run"]
+        assert played(log, "started") == ["subjects to run: 6 of 6"]
         assert played(log, "finished") == [f"{trials} trials"]
-        assert played(log, "closed") == ["1 of 1 cells are finished"]
+        assert played(log, "closed") == ["cells finished: 1 of 1"]
         to_come = (12 - subjects) * plan.trials
         assert found == Progress(trials, trials, "", subjects, 12, to_come)
         assert (before.done, before.subjects, before.most) == (0, None, 0)
@@ -463,7 +463,7 @@ def test_sets_are_run_until_one_decides(
             session.finish()
             assert session.progress(plan) == found
         assert list(log.completed_subjects(plan)) == list(range(subjects))
-        assert played(log, "started")[1:] == [f"0 of {subjects} subjects to run"]
+        assert played(log, "started")[1:] == [f"subjects to run: 0 of {subjects}"]
 
 
 def test_a_cell_that_cannot_be_taken_up_fails_alone(
@@ -487,7 +487,7 @@ def test_a_cell_that_cannot_be_taken_up_fails_alone(
             while not session.wait(other[0], 60):
                 pass
         assert played(log, "error") == ["ZeroDivisionError: no judge"]
-        assert played(log, "closed") == ["1 of 2 cells are finished"]
+        assert played(log, "closed") == ["cells finished: 1 of 2"]
         assert len(log.completed_subjects(other[0])) == 6
         assert not log.trials(sequential)
         session.close()  # A second time does nothing.
@@ -522,9 +522,9 @@ def test_only_the_cells_that_are_named_are_started(
             len(log.completed_subjects(one)),
             len(log.completed_subjects(other)),
         ) == (0, 3)
-        assert played(log, "started") == ["3 of 3 subjects to run"]
+        assert played(log, "started") == ["subjects to run: 3 of 3"]
         assert played(log, "finished") == [f"{len(log.trials(other))} trials"]
-        assert played(log, "closed") == ["1 of 2 cells are finished"]
+        assert played(log, "closed") == ["cells finished: 1 of 2"]
 
 
 def test_after_the_time_limit_no_subject_of_an_agent_begins(

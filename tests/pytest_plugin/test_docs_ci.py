@@ -251,7 +251,7 @@ def test_the_job_is_red_when_it_should_be(
             walks,
             ["--run-id=poor", "--max-cost=0.05"],
             1,
-            f"{undecided} 390 trials that count could not be run (the run has cost $",
+            f"{undecided} 390 of the trials that count could not be run (the run has cost $",
         ),
         (
             lambda call: Answer(text="I would rather not."),

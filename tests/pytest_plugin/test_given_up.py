@@ -140,3 +140,27 @@ def test_a_merged_run_begins_anew_where_a_part_was_given_up(
         assert (code, "begun anew 2 times" in said) == (0, True), said
         assert server.count > asked
     assert main(["compare", "all", "part-2"]) == 0
+
+
+class FallsSilent:
+    """A server's script whose first replies name actions, and whose later ones are
+    empty.
+    """
+
+    def __init__(self, spoken: int) -> None:
+        self.left = spoken
+
+    def __call__(self, call: Call) -> str:
+        self.left -= 1
+        return NAMED if self.left >= 0 else ""
+
+
+def test_subjects_that_only_empty_replies_stopped_are_not_continued(
+    project: pytest.Pytester,
+) -> None:
+    with FakeServer(FallsSilent(4)) as server:
+        options = ("--protocols=t_maze", "--design=cohort", "--subjects=2")
+        code, said = ran(project, server.base_url, *options)
+    assert (code, "empty replies in a row" in said) == (1, True), said
+    assert "this one keeps its empty replies" in said
+    assert "To continue" not in said

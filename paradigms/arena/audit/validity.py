@@ -333,12 +333,10 @@ def audit_same_event(
             counted = isinstance(value, int | float) and value <= counts.at_most
             trials, passed = trials + 1, passed + counted
             if counted != trial.success:
-                value, success = (
-                    "none" if value is None else value,
-                    "a success" if trial.success else "no success",
-                )
+                success = "a success" if trial.success else "no success"
                 text = (
-                    f"seed {seed}, subject {subject}: {counts.measure} is {value} (counted: at most {counts.at_most:g}), "
+                    f"seed {seed}, subject {subject}: {counts.measure} is {_written(value)} (counted: at most "
+                    f"{counts.at_most:g}), "
                     f"but '{result.outcome}' is {success}"
                 )
                 yield AuditFinding(
@@ -347,6 +345,12 @@ def audit_same_event(
                 return
     text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and exactly these trials succeed"
     yield AuditFinding(rule, "ok", text, {"trials": trials, "counted": passed})
+
+
+def _written(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return "none" if value is None else str(value)
 
 
 def _finite(number: float) -> float | None:

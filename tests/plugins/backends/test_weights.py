@@ -16,11 +16,17 @@ from typing import Any
 import pytest
 import yaml
 
-from cheesebench import BackendContext, CheeseBenchError, ModelEntry
+from cheesebench import BackendContext, CheeseBenchError, ModelEntry, PluginError
 from cheesebench.cli import main
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.weights import cache, check, weights
+from cheesebench.plugins.backends.weights import (
+    Weights,
+    _blocks,
+    cache,
+    check,
+    weights,
+)
 from tests.model_hub import Hub, serving
 
 if sys.platform != "win32":
@@ -281,6 +287,13 @@ def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
     assert "PluginError: The weights of 'tiny' cannot be written to" in said["weights"]
     assert "Make room there" in said["weights"]
     assert left(tmp_path / "cache") == []
+
+
+def test_a_part_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    wanted = Weights(model="tiny", name=NAME, packages=PARTS)
+    with pytest.raises(PluginError) as caught:
+        list(_blocks(tmp_path, wanted))  # A directory cannot be read.
+    assert f"{tmp_path}, cannot be read: Is a directory. Install" in str(caught.value)
 
 
 @pytest.fixture
