@@ -216,7 +216,8 @@ OPTIONS = (
         name="ahead",
         help=(
             "Design sequential: auto starts the next batch of subjects early if the server is your own, has no price "
-            "and has spare capacity; these subjects count only if they are needed."
+            "and has spare capacity, and no --max-cost or --max-tokens is given; these subjects count only if they are "
+            "needed."
         ),
         choices=("auto", "never"),
         default="auto",

@@ -62,7 +62,9 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
         content = tomllib.loads(read_bytes(path, 2**20).decode())
     except (OSError, ValueError, RecursionError) as error:
-        raise OptionError(f"{path} cannot be read: {error}.") from None
+        raise OptionError(
+            f"{path} cannot be read: {error}. Correct the file."
+        ) from None
     found: Any = content
     for key in ("tool", "cheesebench", "profiles"):
         found = found.get(key, {}) if isinstance(found, dict) else {}

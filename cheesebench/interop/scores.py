@@ -467,7 +467,9 @@ def _check_one(
     if len(known) > 1:
         said, remedy = _several(name, known)
         if name == "model":
-            remedy += " In Python, verdict(pandas.read_csv(FILE)) compares every two."
+            remedy += (
+                " In Python, verdict(pandas.read_csv(FILE)) compares every two models."
+            )
         raise TableError([*known.values()][1], column, said, remedy)
 
 
@@ -724,9 +726,7 @@ def _how_to_name(absent: Sequence[str], header: Sequence[str]) -> str:
     if {*absent} <= {name.lower() for name in header}:
         return "Write the names in lower case."
     if absent == ["subject"]:
-        return (
-            "Rename the column that is meant, or drop it: then each item is a subject."
-        )
+        return "Rename the column of subjects to 'subject', or drop it: then each item is a subject."
     return (
         "The first line must name the columns: item,score (and perhaps subject,task)."
     )

@@ -227,7 +227,8 @@ def verdict(
     low, high = limits
     if not -math.inf < low < high < math.inf:
         raise OptionError(
-            f"The lowest score, {low:g}, is not below the highest, {high:g}. Change --range."
+            f"The lowest score is {low:g} and the highest {high:g}. Give two finite numbers, the lower one first: "
+            "--range LOW HIGH."
         )
 
     first, second, models = _of_models(first, second, models)
@@ -813,7 +814,7 @@ def _told(scores: Scores) -> Iterator[str]:
             )
         if missing := items.missing:
             yield (
-                f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty or nan): counted "
+                f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, nan or not scored): counted "
                 "once as the lowest and once as the highest score."
             )
         _, known, absent = items.sums()

@@ -156,7 +156,7 @@ def assumed(cells: Sequence[CellForecast]) -> str:
     if players:
         spread = (
             f" Where the verdict is about a measure, subjects differ as the animals do, and '{players[0][-1]}' is that "
-            "share of the measure's range (the animals' mean, if the verdict asks for a value like it)."
+            "share of the measure's range (or the animals' mean, if closer to it is better)."
         )
     return f"{spread}{_clustered(cells)}"
 

@@ -379,7 +379,7 @@ def _remedy(cell: CellResult) -> str:
         return f"Stopped at {where}: evidence had never reached 2 to 1, so more subjects would hardly decide it."
     said = _outlook(cell)
     if game.sequential and game.subjects < game.most:
-        return f"Undecided at {where}; {said or 'the run continues with more'}."
+        return f"Undecided at {where}; {said or 'a resumed run adds more'}."
     more = (
         f": --subjects {cell.subjects_needed}"
         if cell.plan.items and cell.subjects_needed

@@ -198,7 +198,7 @@ def check_name(name: object, memory: object, summary: str) -> None:
     )
     need(
         summary.strip(),
-        "summary is empty: 'cheesebench list' shows it",
+        "summary is empty: write the phrase that 'cheesebench list' shows",
         hinders=False,
     )
 

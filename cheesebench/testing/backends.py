@@ -924,14 +924,17 @@ def _declaration(case: BackendCase) -> None:
         "capabilities is not a Capabilities object",
     )
     need(callable(spec.connect), "connect is not callable")
-    need(spec.summary.strip(), "summary is empty: 'cheesebench list' shows it")
+    need(
+        spec.summary.strip(),
+        "summary is empty: write the phrase that 'cheesebench list' shows",
+    )
     options: Mapping[Any, Any] = spec.options
     words = all(isinstance(one, str) for pair in options.items() for one in pair)
     need(words, "options does not map names to descriptions")
     odd = sorted(set(case.options) - set(spec.options))
     need(
         not odd,
-        f"the test passes the option '{', '.join(odd)}', which the backend does not declare",
+        f"the test passes options that the backend does not declare: {', '.join(odd)}",
     )
     if spec.account is not None:
         with case.environment():

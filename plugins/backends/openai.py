@@ -597,7 +597,7 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
         value = secret_in(variable_name(f"headers ({name})", variable))
         if not value:
             raise OptionError(
-                f"The environment variable {variable} (header {name}) is empty. Export it, then try again."
+                f"The environment variable {variable} (header {name}) is not set, or empty. Export it, then try again."
             )
         found[name] = _header_value(value)
     return found

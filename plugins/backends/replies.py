@@ -213,7 +213,9 @@ def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
-        raise _malformed("The reply's content has a part of an unknown form", body)
+        raise _malformed(
+            "The reply's content has no part, or one of an unknown form", body
+        )
     known = [one for one in read if one is not None]
     return "".join(one.text for one in known), join_thoughts(
         *(one.thoughts for one in known)

@@ -414,8 +414,8 @@ def _check_format(path: Path) -> None:
 
 def _unreadable(path: Path, error: OSError) -> OptionError:
     return OptionError(
-        f"The model file {quoted(str(path), 200)} cannot be read: {error.strerror}. Name a GGUF file, as in "
-        "--model llamacpp/models/my-model.gguf."
+        f"The model file {quoted(str(path), 200)} cannot be read: {error.strerror}. Check its path and "
+        "permissions; a GGUF file is named as in --model llamacpp/models/my-model.gguf."
     )
 
 
@@ -473,8 +473,9 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
     except Exception as error:
         other = f", or: {wanted.remedy}" if wanted.remedy else "."
         raise PluginError(
-            f"The weights of '{wanted.model}' could not be fetched from the hub (https://huggingface.co, or HF_ENDPOINT): "
-            f"{quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept. Try again{other}"
+            f"The weights of '{wanted.model}' could not be fetched from the hub (https://huggingface.co, or the "
+            f"address in HF_ENDPOINT): {quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept. "
+            f"Try again{other}"
         ) from None
 
 

@@ -223,6 +223,6 @@ def _number(options: Any, name: str, default: float, least: float) -> float:
         number = least - 1
     if not least <= number < 1e6:
         raise OptionError(
-            f"--executor-option {name}={given}: give a number of at least {least:g}, such as 1."
+            f"--executor-option {name}={given}: give a number of at least {least:g} (and below a million), such as 1."
         )
     return number

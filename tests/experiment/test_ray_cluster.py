@@ -120,9 +120,9 @@ def played(one: RayExecutor, talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"num_cpus": "0"}, "--executor-option num_cpus=0: give a number of at least 0.001, such as 1."),
+        ({"num_cpus": "0"}, "--executor-option num_cpus=0: give a number of at least 0.001 (and below a million), such as 1."),
         ({"num_cpus": "x"}, "num_cpus=x: give a number of at least 0.001"),
-        ({"num_gpus": "-1"}, "num_gpus=-1: give a number of at least 0, such as 1."),
+        ({"num_gpus": "-1"}, "num_gpus=-1: give a number of at least 0 (and below a million), such as 1."),
         ({"num_gpus": "1e6"}, "num_gpus=1e6: give a number"),
         ({"num_cpus": "nan"}, "num_cpus=nan: give a number"),
         ({"address": "ray://head:1"}, "ray://head:1 is for Ray Client, which cannot stream results"),

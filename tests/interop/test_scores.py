@@ -340,7 +340,7 @@ def test_mistakes_are_one_line(
         ([good, good, "--value", ".5"], "not both"),
         (
             [good, good, "--range", "1", "0"],
-            "The lowest score, 1, is not below the highest, 0",
+            "The lowest score is 1 and the highest 0. Give two finite numbers",
         ),
         ([good, tmp_path / "x"], "and no run of that name"),
     ):

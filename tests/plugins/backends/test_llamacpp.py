@@ -57,7 +57,7 @@ def test_it_is_registered() -> None:
     [
         (
             lambda path: path / "none.gguf",
-            r"none\.gguf cannot be read: No such file or directory\. Name a GGUF file",
+            r"none\.gguf cannot be read: No such file or directory\. Check its path",
         ),
         (lambda path: path, r"cannot be read: Is a directory"),
         (

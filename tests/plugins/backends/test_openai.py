@@ -204,7 +204,7 @@ def test_headers_have_the_values_of_variables(
         ({"x key": "GATEWAY_KEY"}, "cannot set 'x key'"),
         ({"x" * 61: "GATEWAY_KEY"}, "The option headers cannot set"),
         ({"x-key": "sk-lower"}, r"The value of the option headers \(x-key\) is not the name"),
-        ({"x-key": "NOWHERE_KEY"}, r"variable NOWHERE_KEY \(header x-key\) is empty. Export it"),
+        ({"x-key": "NOWHERE_KEY"}, r"variable NOWHERE_KEY \(header x-key\) is not set, or empty. Export it"),
         ({"x-key": "PLAIN"}, "could be written into reports"),
     ],
 )  # fmt: skip
