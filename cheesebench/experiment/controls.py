@@ -243,7 +243,7 @@ def in_words(lesion: Lesion) -> str:
         for state in sorted(lesion.forgets_at)
     }
     if lesion.sees_pose_only:
-        lacks = {"any observation except position and heading": None, **lacks}
+        lacks["any observation except position and heading"] = None
     return f"without {' and '.join(name.replace('glyph:', '') for name in lacks)}"
 
 

@@ -263,7 +263,7 @@ assert RUNNING == 0  # the text of ``Payer`` while its trial runs
         ("hide=landmarks", "without landmarks"), ("hide=text:lamp", "without the text of 'lamp'"),
         ("hide=glyph:x", "without x"), ("pose-only", "without any observation except position and heading"),
         ("anhedonia+hide=landmarks+amnesia=trial", "without reward and landmarks and memory across trials"),
-        ("anhedonia+pose-only", "without any observation except position and heading and reward"),
+        ("anhedonia+pose-only", "without reward and any observation except position and heading"),
     ],
 )  # fmt: skip
 def test_a_lesion_in_words(lesion: str, words: str) -> None:
@@ -409,7 +409,7 @@ def test_a_subject_is_yoked_to_the_next_one_of_the_nearest_cell(
             )
             assert yokes(subject) == Yoke(0, other, trials)
     for changes, said in (
-        ({"protocol": "other"}, "(only little). Yoke to a run"),
+        ({"protocol": "other"}, "(only of little). Yoke to a run"),
         ({"sha256": "f" * 64}, "was made with another version of little ("),
     ):  # fmt: skip
         with pytest.raises(RunLogError) as caught:
