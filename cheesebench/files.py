@@ -305,7 +305,8 @@ def _check_width(line: int, row: list[str], width: int) -> None:
     raise TableError(
         line,
         len(row) + 1 if few else beyond[0] + 1,
-        f"The row has {len(row)} {'cell' if len(row) == 1 else 'cells'}, but the first line names {width} columns: {shown!r}.",
+        f"The row has {len(row)} cell{'s' * (len(row) != 1)}, but the first line names {width} column{'s' * (width != 1)}: "
+        f"{shown!r}.",
         _how_to_divide(shown)
         if few
         else "Give each column one cell; write decimals with a point, or put the cell in quotes.",

@@ -582,16 +582,16 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "GITHUB_STEP_SUMMARY",
-        "the file to which the report's summary is appended; GitHub Actions sets it",
+        "the file to which the report is appended, which GitHub shows as the job's summary; GitHub Actions sets it",
     ),
     EnvironmentVariable(
         "GITHUB_ACTIONS",
-        "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it",
+        "if true, what is wrong with the run (a FAIL, a loss, ...) becomes annotations of the job; GitHub Actions sets it",
     ),
     EnvironmentVariable(
         "CI",
-        "if true, the end of the report names the artifact of the job instead of a command that opens a file; every CI "
-        "service sets it",
+        "if true, the end of the report names the artifact of the job instead of a command that opens a file; most CI "
+        "services set it",
     ),
     EnvironmentVariable(
         "GITHUB_SERVER_URL",
@@ -615,7 +615,7 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "TERM",
-        "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor",
+        "if dumb: no colours and no progress line, and 'cheesebench play' draws without moving the cursor",
     ),
     EnvironmentVariable(
         "PATH",

@@ -861,9 +861,9 @@ class Caller:
         if self.stopped:
             raise SubjectStoppedError(_DECIDED)
         if self._hope.gone and not self.channel.replaying:
+            subjects = len(self._hope.subjects)
             raise SubjectStoppedError(
-                f"none of {self._hope.unread} replies of {len(self._hope.subjects)} "
-                "subjects could be read"
+                f"none of {self._hope.unread} replies of {subjects} subject{'s' * (subjects != 1)} could be read"
             )
 
     def _record(

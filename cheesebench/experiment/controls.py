@@ -313,7 +313,7 @@ class LesionedParadigm(Paradigm):
         self.specification = paradigm.specification
         if why := self.specification.obstacle(lesion):
             raise OptionError(
-                f"--control {lesion}: it is impossible in {self.specification.name}: {why}."
+                f"--control {lesion} is impossible in {self.specification.name}: {why}."
             )
         self._paradigm, self._lesion = paradigm, lesion
 
