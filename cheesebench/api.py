@@ -601,8 +601,8 @@ class Run:
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook, and the next step if trials were lost."""
         shown = self._plugins.reporter("matrix").render(self.summary)
-        lost = any(one.has_failed_trials for one in self.summary.cells)
-        next_step = [self._next_step()] if lost else []
+        lost = [one for one in self.summary.cells if one.has_failed_trials]
+        next_step = [self._next_step(lost)] if lost else []
         below = [
             *self._too_few(),
             *self._controls(),
@@ -642,7 +642,7 @@ class Run:
         )
         return [
             f"{one.plan.label} ({one.plan.model}): {one.reason}"
-            f"{f' {self._next_step()}' if one.has_failed_trials else ''}"
+            f"{f' {self._next_step([one])}' if one.has_failed_trials else ''}"
             for one in failed
         ]
 
@@ -681,8 +681,11 @@ class Run:
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 
-    def _next_step(self) -> str:
-        return f"run.journal() has the details; cheesebench.run(..., resume='{self.id}') continues the run."
+    def _next_step(self, lost: Sequence[CellResult]) -> str:
+        how = f"cheesebench.run(..., resume='{self.id}') continues the run"
+        if all(one.keeps_silence or one.outcomes.get("run anew") for one in lost):
+            how = "start a new run, because this one would lose the same trials"
+        return f"run.journal() has the details; {how}."
 
     def _gates(self) -> list[str]:
         return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]

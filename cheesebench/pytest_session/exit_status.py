@@ -224,14 +224,6 @@ def is_over(log: RunLog, plan: CellPlan) -> bool:
     return unfinished.is_over(log, plan, judge_set)
 
 
-def keeps_silence(cell: CellResult) -> bool:
-    """Return whether only empty replies stopped a cell's subjects. A resumed run reads
-    the same replies, so it continues nothing.
-    """
-    silent = ["empty replies in a row" in cause for cause in cell.causes]
-    return bool(silent) and all(silent) and not cell.outcomes.get("budget")
-
-
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     """Return a sentence on why the session ends with this exit status, or "" if pytest
     itself says why.
@@ -391,7 +383,7 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     yield from _left_out(found)
     if found.undecided:
-        how = "" if found.gates else " (counted as failed with --inconclusive=fail)"
+        how = "" if found.gates else " (would fail with --inconclusive=fail)"
         yield f"{plural(found.undecided, 'cell')} inconclusive{how}"
 
 

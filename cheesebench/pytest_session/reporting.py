@@ -216,7 +216,7 @@ class Reporting:
         cells = [
             one
             for one in self._summary.cells
-            if self._run.interrupted or not exit_status.keeps_silence(one)
+            if self._run.interrupted or not one.keeps_silence
         ]
         return [one.plan for one in cells if not exit_status.is_over(log, one.plan)]
 

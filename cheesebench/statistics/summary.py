@@ -376,6 +376,14 @@ class CellResult(tables.Brief):
         """Whether trials failed for technical reasons, with a known cause."""
         return bool(self.causes and self.outcomes.get("infrastructure"))
 
+    @property
+    def keeps_silence(self) -> bool:
+        """Whether only empty replies stopped subjects. A resumed run reads the same
+        replies, so it continues nothing.
+        """
+        silent = ["empty replies in a row" in cause for cause in self.causes]
+        return bool(silent) and all(silent) and not self.outcomes.get("budget")
+
     def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
         """Return this cell with a verdict, its reason, and these other values."""
         return dataclasses.replace(self, verdict=verdict, reason=reason, **values)

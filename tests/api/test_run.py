@@ -884,3 +884,20 @@ def test_progress_names_unreadable_replies_at_once(tmp_path: Path) -> None:
     assert counted, lines
     assert all(unreadable == read for unreadable, read in counted)
     assert counted[0][0] < 32, "the first trial may have as many steps"
+
+
+def test_where_a_resumed_run_would_read_the_same_empty_replies_a_new_one_is_named(
+    tmp_path: Path,
+) -> None:
+    spoken = iter(["ACTIONS: FORWARD"] * 4)
+    with FakeServer(lambda call: next(spoken, "")) as server:
+        silent = cheesebench.run(
+            "openai/tiny",
+            "t_maze",
+            base_url=server.base_url,
+            results=tmp_path,
+            **(FEW | {"subjects": 2}),
+        )
+    for shown in (repr(silent), silent._repr_markdown_()):
+        assert "start a new run, because this one would lose the same trials" in shown
+        assert "resume=" not in shown
