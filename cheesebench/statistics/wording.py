@@ -245,9 +245,13 @@ def breakdown(cell: CellResult, broken: int) -> str:
     )
 
 
+_RESUME = "Fix the cause and resume the run"
+
+
 def _after_breakdown(cell: CellResult) -> str:
-    anew = cell.outcomes.get("run anew")
-    return "Start a new run" if anew else "Fix the cause and resume the run"
+    if cell.keeps_silence:
+        return "Mend the model or its server, then start a new run"
+    return "Start a new run" if cell.outcomes.get("run anew") else _RESUME
 
 
 def nothing_entered(cell: CellResult) -> str:
@@ -588,12 +592,14 @@ def with_causes(cell: CellResult) -> str:
     """Return the reason for a cell's verdict. If the cell could not be measured, its
     budget was spent or it broke down, the reason names the cause.
     """
+    # Whether a resumed run would help depends on the causes, which are known only now.
+    reason = cell.reason.replace(_RESUME, _after_breakdown(cell))
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
     if spent and cell.verdict is Verdict.INCONCLUSIVE:
-        return f"{cell.reason} Stopped by the budget: {spent}."
-    if not cell.causes or cell.reason.startswith(NEVER_ACTED):
-        return cell.reason
-    return f"{cell.reason}{_caused(cell)}"
+        return f"{reason} Stopped by the budget: {spent}."
+    if not cell.causes or reason.startswith(NEVER_ACTED):
+        return reason
+    return f"{reason}{_caused(cell)}"
 
 
 def _caused(cell: CellResult) -> str:

@@ -901,3 +901,4 @@ def test_where_a_resumed_run_would_read_the_same_empty_replies_a_new_one_is_name
     for shown in (repr(silent), silent._repr_markdown_()):
         assert "start a new run, because this one would lose the same trials" in shown
         assert "resume=" not in shown
+        assert "resume the run" not in shown
