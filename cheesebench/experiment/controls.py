@@ -53,7 +53,7 @@ Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
 #: The controls by name, each with a phrase that says what it removes or changes.
 CONTROLS = {
-    REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
+    REWARD_SHUFFLED: "each trial pays what a random earlier trial earned, so reward does not depend on behaviour",
     "cue-off": "landmarks, shown glyphs and texts are removed",
     "cue-shuffled": "landmarks, shown glyphs and texts are drawn at random, independent of the condition",
     "labels-swapped": "glyphs and texts swap places for the whole run: they are as informative, but mean something "

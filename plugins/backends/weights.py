@@ -207,8 +207,8 @@ def _hub_file(name: str) -> HubFile:
     found = _HUB_ID.fullmatch(name.removeprefix(HUB))
     if found is None:
         raise OptionError(
-            f"'{quoted(name, 120)}' names no file on a hub. Write llamacpp/{HUB}OWNER/REPO/FILE.gguf, and @REVISION "
-            "for a revision that is not the newest."
+            f"'{quoted(name, 120)}' names no file on a hub. Write llamacpp/{HUB}OWNER/REPO/FILE.gguf, or "
+            "FILE.gguf@REVISION if it is not the newest."
         )
     return HubFile(
         repository=found["repo"], name=found["file"], revision=found["revision"]
