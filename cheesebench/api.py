@@ -677,7 +677,8 @@ class Run:
             larger, needed = larger_budgets(log, counted, asking)
         needed = arguments.in_python(needed)
         why = "; ".join(found) or "the budget was spent"
-        how = "To continue, with a larger budget" if larger else "To continue"
+        what = "larger budgets" if len(larger) > 1 else "a larger budget"
+        how = f"To continue, with {what}" if larger else "To continue"
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 

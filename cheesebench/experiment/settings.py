@@ -564,7 +564,9 @@ def _file_in(frozen: FrozenSet, name: str) -> str:
         return str(frozen.folder / f"{name}{SUFFIX}")
     if name.endswith(SUFFIX) or Path(name).exists():
         return name
-    raise UnknownNameError(f"protocol of the set {frozen.name}", name, frozen.protocols)
+    raise UnknownNameError(
+        f"protocol of the set {frozen.name} called", name, frozen.protocols
+    )
 
 
 def _with_study(given: Given, study: Study) -> Given:

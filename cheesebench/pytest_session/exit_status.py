@@ -318,7 +318,8 @@ def _with_larger_budgets(found: Findings) -> str:
             "in a variable of the CI, because a changed job file begins a new run. With the old budget, it would end in "
             "the same way."
         )
-    return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
+    larger = "larger budgets" if found.budgets.count("--") > 1 else "a larger budget"
+    return f"Continue the run with {larger}: `{found.budgets} --resume {found.run_id}`."
 
 
 def _after_comparing(found: Findings, compared: RunComparison) -> str:

@@ -236,7 +236,8 @@ class Reporting:
             return
         changed, why = self._larger
         changed = dict(changed)
-        how = ", with a larger budget" if changed else ""
+        larger = "larger budgets" if len(changed) > 1 else "a larger budget"
+        how = f", with {larger}" if changed else ""
         comparing = self._run.comparing
         named = self._run.config.getoption(BY_KEY["compare"].destination)
         if named == LATEST and comparing is not None and comparing.run_id:

@@ -145,7 +145,7 @@ HERE = ["http://127.0.0.1:9"]
         ({**TINY, "prompt": "long.txt"}, "--prompt long.txt: a prompt must have more than one word"),
         ({"set": "2020.1"}, "There is no set '2020.1'."),
         ({"set": "2026.1", "edition": "paper"}, "their own editions: remove --edition, or --set 2026.1."),
-        ({"set": "2026.1", "protocols": ["t_mase"]}, "There is no protocol of the set 2026.1 't_mase'. Did you mean 't_maze'?"),
+        ({"set": "2026.1", "protocols": ["t_mase"]}, "no protocol of the set 2026.1 called 't_mase'. Did you mean 't_maze'?"),
         ({"against": "nobody"}, "nobody"),
         ({"control": ["unknown"]}, "unknown"),
     ],

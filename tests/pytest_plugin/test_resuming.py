@@ -114,10 +114,11 @@ def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
             "max_tokens": budgets._rounded_up(2 * spent),
         }
         assert " ".join(why.split()) == (
-            f"$0.00 spent so far; {spent:,} tokens spent so far. The cost of the rest cannot be estimated yet, so the budget "
+            f"$0.00 spent so far; {spent:,} tokens spent so far. The cost of the rest cannot be estimated yet, so each budget "
             "is doubled; cheesebench plan says what a run takes."
         )
-        found, _ = larger_budgets(log, {"max_tokens": 10**6}, unknown)
+        found, why = larger_budgets(log, {"max_tokens": 10**6}, unknown)
+        assert "so the budget is doubled; " in why
         assert found == {"max_tokens": "2000000"}
 
 
