@@ -119,7 +119,7 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     said = " ".join(" ".join(result.outlines).split())
     results = project.path / "results"
     [run] = [one for one in results.glob("*/comment.md") if one.parent.name != "old"]
-    remedy = "unpack that in your clone, run `cheesebench bless {} main`, and commit baselines/main.json."
+    remedy = "unpack the artifact in your clone, run `cheesebench bless {} main`, and commit baselines/main.json."
     assert remedy.format(run.parent.name) in unescaped(run)
     assert remedy.format(run.parent.name).replace("`", "") in said
     assert (
