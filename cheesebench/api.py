@@ -204,6 +204,8 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
 
 #: A run lists at most this many controls. If it has more, it says only how many.
 MOST_CONTROLS = 3
+#: What continues a run, by the number of budgets that must be larger (2: or more).
+_WITH = ("", ", with a larger budget", ", with larger budgets")
 #: Matches the limit that was reached, in a cause of missing trials.
 _LIMIT = re.compile(r"(max_\w+)=(\S+) is reached")
 #: The budgets that include what was spent before ``resume``.
@@ -677,8 +679,7 @@ class Run:
             larger, needed = larger_budgets(log, counted, asking)
         needed = arguments.in_python(needed)
         why = "; ".join(found) or "the budget was spent"
-        what = "larger budgets" if len(larger) > 1 else "a larger budget"
-        how = f"To continue, with {what}" if larger else "To continue"
+        how = f"To continue{_WITH[min(2, len(larger))]}"
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 
