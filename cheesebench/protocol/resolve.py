@@ -1216,9 +1216,10 @@ class EvidenceBuilder(Lookup):
         self._check_known("variable", check.hidden, variables, (*path, "hidden"))
 
     def _check_test(self, test: doc.Test, path: Sequence[str | int]) -> None:
-        places = [*self.names.places, *self.names.variables]
+        places = [*self.names.places, *self.place_variables()]
         for number, name in enumerate(test.visit or ()):
-            self._check_known("zone", name, places, (*path, "visit", number))
+            here = (*path, "visit", number)
+            self._check_known("zone or variable", name, places, here)
         expected, outcomes = test.expect, self.names.outcomes
         if expected.outcome is not None:
             here = (*path, "expect", "outcome")

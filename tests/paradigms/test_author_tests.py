@@ -157,8 +157,11 @@ def test_a_trial_that_the_schedule_does_not_have() -> None:
 
 
 def test_a_variable_that_holds_no_place() -> None:
-    report = report_of("{visit: paid, expect: {outcome: timeout}}")
-    assert report.differences == ("visit: 'paid' holds '0', which is not a place",)
+    text = MAZE.replace("paid: 0", "odd: none").replace(
+        "reward: 0.1,", "set: {odd: red},"
+    )
+    report = report_of("{visit: [lever, odd], expect: {outcome: timeout}}", text)
+    assert report.differences == ("visit: 'odd' holds 'red', which is not a place",)
 
 
 def test_what_only_shows_at_run_time_is_a_finding() -> None:

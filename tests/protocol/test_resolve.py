@@ -280,6 +280,7 @@ ERRORS = {
     "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
     "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),
     "unknown action in a list": ("E201", "tests: [{actions: [F, «JUMP], expect: {outcome: found}}]"),
+    "a number to visit in tests": ("E201", "vars: {n: 0}\ntests: [{visit: [«n], expect: {outcome: found}}]"),
     "unknown zone in tests": ("E201", "tests: [{visit: [box, «gaol], expect: {outcome: found}}]"),
     "unknown counter in tests": ("E201", "tests: [{actions: F, expect: {counters: {laps: «1}}}]"),
     "block sets an unknown zone": ("E201", "vars: {v: goal}\nschedule: {one: {set: {v: «gaol}}}"),
@@ -606,3 +607,14 @@ def test_a_set_that_is_dealt_out_is_used(findings: Findings) -> None:
 def test_a_draw_that_trials_are_split_by_is_used(findings: Findings) -> None:
     found = findings("draw: {d: {of: {side: [left, right]}}}\nsplit: [side]")
     assert not [one for one in found if one.startswith(("E", "W308"))]
+
+
+def test_only_what_can_be_visited_is_offered(
+    examine: Examine, complete: Callable[[str], str]
+) -> None:
+    text = "vars: {n: 0, here: box}\ntests: [{visit: [xyz], expect: {steps: 9}}]"
+    [error] = [one for one in examine(complete(text))[1] if one.severity == "error"]
+    assert (error.sentence, error.remedy) == (
+        "There is no zone or variable 'xyz'.",
+        "Known: box, goal, wall, here.",
+    )
