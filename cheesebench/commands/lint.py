@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from cheesebench import diagnostics
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import PROTOCOL, counted, describe
+from cheesebench.commands.common import PROTOCOL, counted, describe, shown_path
 from cheesebench.errors import UnknownNameError
 from cheesebench.functions import lint
 from cheesebench.protocol.schema import schema_text
@@ -53,11 +53,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     inspected = lint(options.files)
     found: Counter[str] = Counter()
-    for own in inspected.values():
+    told = set[diagnostics.Diagnostic]()
+    for path, own in inspected.items():
         for diagnostic in own:
             found[diagnostic.severity] += 1
             if not (options.quiet and diagnostic.severity == "info"):
-                print(diagnostic)
+                heir = f" ({shown_path(path)} inherits it.)" * (diagnostic in told)
+                print(f"{diagnostic}{heir}")
+            told.add(diagnostic)
     counts = ", ".join(
         counted(found[severity], noun) for severity, noun in _NOUNS.items()
     )

@@ -51,6 +51,7 @@ class TestReport:
     ``outcome: expected correct, was timeout``. A test that passed has none. ``ended``
     says where the subject was after the last step, and ``trace`` names the command that
     shows the steps. Both are empty if the test passed, or no step was played.
+    ``heir`` is the name of the edition that plays an inherited test, or empty.
     """
 
     # This stops pytest from collecting the class as a test.
@@ -62,13 +63,15 @@ class TestReport:
     differences: tuple[str, ...]
     ended: str = ""
     trace: str = ""
+    heir: str = ""
 
     @property
     def passed(self) -> bool:
         return not self.differences
 
     def __str__(self) -> str:
-        number = f"{self.position}: test {self.index + 1}"
+        heir = f" of {self.heir}" if self.heir else ""
+        number = f"{self.position}: test {self.index + 1}{heir}"
         if self.passed:
             return f"{number} passed"
         parts = [f"{'; '.join(self.differences)}", self.ended, self.trace]
@@ -111,11 +114,13 @@ def _run(
         # of the test.
         differences = [str(error)]
     letters = "".join(ACTION_LETTERS[action] for action in played)
-    report = TestReport(index, position, letters, tuple(differences))
+    specification = paradigm.specification
+    heir = "" if position.file == str(specification.path) else specification.name
+    report = TestReport(index, position, letters, tuple(differences), heir=heir)
     if report.passed or not played:
         return report
     command = [
-        *("cheesebench", "trace", paradigm.specification.path),
+        *("cheesebench", "trace", specification.path),
         *("--seed", str(test.seed), "--subject", str(test.subject)),
         *("--trial", str(test.trial), "--actions", letters),
     ]

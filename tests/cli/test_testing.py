@@ -40,3 +40,25 @@ def test_a_file_with_errors_is_named(
     path.write_text("version: 1", encoding="utf-8")
     assert main(["test", str(path)]) == 1
     assert "error E122" in capsys.readouterr().out
+
+
+def test_what_an_edition_inherits_names_the_edition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parent, heir = (
+        tmp_path / f"{name}.protocol.yaml" for name in ("corridor", "corridor.short")
+    )
+    text = PROTOCOL.replace("OUTCOME", "timeout") + "vars: {idle: 0}\n"
+    parent.write_text(text, encoding="utf-8")
+    heir.write_text(
+        "version: 1\nextends: corridor\nparadigm: corridor\nedition: short\ntrial: {limit: 4}\n",
+        encoding="utf-8",
+    )
+    assert main(["test", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(":10:5: test 1 passed")
+    assert lines[2] == f"{parent}:10:5: test 1 of corridor@short passed"
+    assert lines[3].endswith(":11:5: test 2 of corridor@short passed")
+    assert main(["lint", str(tmp_path)]) == 0
+    first, again = capsys.readouterr().out.splitlines()[:2]
+    assert again == f"{first} ({heir} inherits it.)"
