@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--actions",
         metavar="LETTERS",
         required=True,
-        help="F (forward), L and R (turn), S (stay)",
+        help="F (forward), L and R (turn), S (stay). Each step takes one, also while nothing moves; what is left when a trial "
+        "ends is played in the next, and the trace stops after the last (a protocol's `tests` then stay to the end of the trial)",
     )
     parser.add_argument(
         "--view",
