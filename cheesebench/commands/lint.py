@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from cheesebench import diagnostics
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import PROTOCOL, counted, describe, shown_path
+from cheesebench.commands.common import PROTOCOL, counted, describe
 from cheesebench.errors import UnknownNameError
 from cheesebench.functions import lint
 from cheesebench.protocol.schema import schema_text
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         for diagnostic in own:
             found[diagnostic.severity] += 1
             if not (options.quiet and diagnostic.severity == "info"):
-                heir = f" ({shown_path(path)} inherits it.)" * (diagnostic in told)
+                heir = f" ({path.name} inherits it.)" * (diagnostic in told)
                 print(f"{diagnostic}{heir}")
             told.add(diagnostic)
     counts = ", ".join(

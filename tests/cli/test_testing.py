@@ -61,4 +61,4 @@ def test_what_an_edition_inherits_names_the_edition(
     assert lines[3].endswith(":11:5: test 2 of corridor@short passed")
     assert main(["lint", str(tmp_path)]) == 0
     first, again = capsys.readouterr().out.splitlines()[:2]
-    assert again == f"{first} ({heir} inherits it.)"
+    assert again == f"{first} ({heir.name} inherits it.)"
