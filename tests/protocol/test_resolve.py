@@ -231,7 +231,7 @@ def test_only_what_is_counted_once_a_trial_lies_from_0_to_1(
     path.write_text(text, encoding="utf-8")
     found, diagnostics = examine(path)
     assert found is not None, diagnostics
-    said = "'m' lies from 0 to 1 here, but the animals have values up to 2.5."
+    said = "'m' lies from 0 to 1 here, but the animals have values up to 3."
     assert any(said in str(one) for one in diagnostics) == warned
 
 
