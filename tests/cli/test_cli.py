@@ -78,7 +78,7 @@ def test_every_help_text_has_examples_that_can_be_typed(
         ("render little --view ascii_2e", "Did you mean 'ascii_2d'?"),
         ("render little --seed -1", "'-1' is not a whole number"),
         ("render little --subject x", "'x' is not a whole number"),
-        ("render little --seed 99999999999999999999", "is not a whole number"),
+        ("render little --subject 99999999999999999999", "has more than 18 digits"),
         ("render little --expand", "is already a map"),
         ("render little --expand --state run", "Remove them"),
         ("play little --actions FXL", "'X' in 'FXL' is not an action"),
