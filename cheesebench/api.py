@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from cheesebench import arguments, tables
 from cheesebench.budgets import larger_budgets
 from cheesebench.chat import BackendSpec
+from cheesebench.commands import film
 from cheesebench.errors import (
     OptionError,
     PluginError,
@@ -28,10 +29,11 @@ from cheesebench.errors import (
     UnknownNameError,
     did_you_mean,
 )
+from cheesebench.experiment import replay
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
-from cheesebench.experiment.replay import rebuild_calls, recorded_protocol
+from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.experiment.settings import Given, Origin, read_settings
 from cheesebench.exporting import TABLES, Kind, Source, lives
 from cheesebench.files import write_whole
@@ -248,7 +250,7 @@ def _unparsed(
         return []
     try:
         last = records[-1].trial, records[-1].call
-        found = rebuild_calls(log, plugins, plan, subject, last)
+        found = replay.rebuild_calls(log, plugins, plan, subject, last)
     except RunLogError:
         return [None] * len(records)
     return [None if one.actions is None else one.unparsed for one in found]
@@ -259,6 +261,17 @@ class Frames(tuple["Frame", ...]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} frames; print(trial) draws them>"
+
+
+def _written(path: Path, content: str | bytes) -> Path:
+    """Write a file, and return its path. Raise OptionError if that is impossible."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise OptionError(
+            f"{path} cannot be written: {error.strerror}. Name a file in an existing directory that you can write to."
+        ) from None
+    return path
 
 
 class PlayedTrial:
@@ -304,6 +317,20 @@ class PlayedTrial:
             return reporter.render_trial(
                 log, self._plugins, self.plan, self._record.subject, self._record.trial
             )
+
+    @arguments.checked(speed=arguments.WHOLE)
+    def film(
+        self, path: str | os.PathLike[str] = "trial.gif", *, speed: int = 5
+    ) -> Path:
+        """Write the trial as a moving picture, a GIF with ``speed`` steps a second, and
+        return its path.
+        """
+        film.check(self.plan, os.fspath(path))
+        if not 1 <= speed <= 1000:
+            raise OptionError(f"--speed {speed}: give 1 to 1000 steps a second.")
+        with RunLog.open_read_only(self._path) as log:
+            content = film.film_of(log, self._plugins, self.plan, self._record, speed)
+        return _written(Path(path), content)
 
     def _repr_html_(self) -> str:
         """Show the player in a frame that may run only its own script."""
@@ -586,13 +613,7 @@ class Run:
         the file cannot be written.
         """
         target = inside(self.directory, "report.html") if path is None else Path(path)
-        try:
-            write_whole(target, self.report("html"))
-        except OSError as error:
-            raise OptionError(
-                f"{target} cannot be written: {error.strerror}. Name a file in an existing directory that you can write to."
-            ) from None
-        return target
+        return _written(target, self.report("html"))
 
     def __repr__(self) -> str:
         more = [*self._too_few(), *self._controls(), *self._cut_off()]

@@ -31,6 +31,8 @@ _OF_COMMANDS = {
     **{name: name for name in ("value", "width", "ask", "baselines")},
     "first-model": "models",
     "only-seen": "only_seen",
+    "output": "path",
+    "speed": "speed",
     "format": "formats",
     "part": "parts",
     "protocol": "protocols",

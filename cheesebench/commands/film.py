@@ -30,6 +30,7 @@ from cheesebench.plugin_manager import installed_plugins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan, Frame, TrialRecord
 
 #: The view that draws a maze from above, as people usually see one.
@@ -65,25 +66,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if Path(options.output).suffix.lower() != ".gif":
-        raise OptionError(
-            f"--output {options.output}: the name of a film must end in .gif"
-        )
     plugins = installed_plugins()
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         plan = choose_cell(log.plans(), options)
-        if plan.items:
-            raise OptionError(
-                f"{plan.label} is a dialogue, and only arenas can be filmed. Choose another --protocol."
-            )
+        check(plan, options.output)
         record = _record(log, plan, options)
-        paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
-        frames = film(log, paradigm, plugins.view(FROM_ABOVE), record)
-    write_bytes(gif(frames, options.speed), options.output)
+        content = film_of(log, plugins, plan, record, options.speed)
+    write_bytes(content, options.output)
     print(
         f"{plan.label}, {plan.model}, subject {record.subject}, trial {record.trial + 1}: {record.outcome}"
     )
     return 0
+
+
+def check(plan: CellPlan, output: str) -> None:
+    """Raise OptionError for a cell that cannot be filmed, and for another file."""
+    if Path(output).suffix.lower() != ".gif":
+        raise OptionError(f"--output {output}: the name of a film must end in .gif")
+    if plan.items:
+        raise OptionError(f"{plan.label} is a dialogue: it has no arena to film.")
+
+
+def film_of(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord, speed: int
+) -> bytes:
+    """Return a recorded trial as an animated GIF with ``speed`` steps a second."""
+    paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+    return gif(film(log, paradigm, plugins.view(FROM_ABOVE), record), speed)
 
 
 def _record(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> TrialRecord:

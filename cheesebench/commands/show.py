@@ -25,9 +25,9 @@ from cheesebench.commands.common import (
     write_output,
 )
 from cheesebench.errors import RunLogError
+from cheesebench.experiment import replay
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.replay import rebuild_call, rebuild_calls
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
@@ -158,7 +158,7 @@ def _list(
     """
     last = records[-1]
     try:
-        calls: Sequence[RebuiltCall | None] = rebuild_calls(
+        calls: Sequence[RebuiltCall | None] = replay.rebuild_calls(
             log,
             installed_plugins(),
             plan,
@@ -219,7 +219,7 @@ def _shown(
     number: int,
 ) -> str:
     record = records[number]
-    call = rebuild_call(
+    call = replay.rebuild_call(
         log, installed_plugins(), plan, subject, record.trial, record.call
     )
     head = (

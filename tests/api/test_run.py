@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
+from PIL import Image
 
 import cheesebench
 from cheesebench import Agent, AgentContext, AgentSpec
@@ -131,6 +132,23 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
     for wrong, said in numbers:
         with pytest.raises(OptionError, match=said):
             made.trial("t_maze", **wrong)
+
+
+def test_a_trial_is_written_as_a_moving_picture(
+    made: cheesebench.Run, tmp_path: Path
+) -> None:
+    trial = made.trial("t_maze", trial=2)
+    path = trial.film(tmp_path / "x.gif")
+    with Image.open(path) as picture:
+        assert getattr(picture, "n_frames", 1) > 1
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("path='x.mp4': the name of a film must end in .gif", {"path": "x.mp4"}),
+        ("speed=0: give 1 to 1000", {"speed": 0}),
+        ("cannot be written: No such file", {"path": tmp_path / "no" / "x.gif"}),
+    ]
+    for said, options in wrong:
+        with pytest.raises(OptionError, match=re.escape(said)):
+            trial.film(**options)
 
 
 def test_names_of_a_strangers_run_are_printable(
