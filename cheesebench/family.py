@@ -294,7 +294,7 @@ class Asker(Protocol):
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial`` (from 0). Raise
-        SubjectStoppedError if there is none.
+        SubjectStoppedError or BudgetSpentError if there is none.
         """
         ...
 

@@ -178,8 +178,8 @@ def cheesebench_commands() -> Iterable[CommandSpec]:
 
 @hookspec
 def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
-    """Called when a trial has been written to the run log, in the session's process,
-    one call at a time.
+    """Called when a trial has been written to the run log, in the session's process
+    (with pytest-xdist, in the worker's), one call at a time.
 
     The subject may have run in another process. If a plugin raises, the error is
     written to the run's journal, the plugin's hook is not called again, and the run
@@ -189,4 +189,6 @@ def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
 
 @hookspec
 def cheesebench_run_finished(summary: RunSummary) -> None:
-    """Called once when a run has ended and its verdicts are known."""
+    """Called once at the end of a pytest session, when the verdicts of its run are
+    known.
+    """

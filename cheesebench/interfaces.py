@@ -250,7 +250,7 @@ class TrialResult:
     success: bool | None
     compared: bool
     """Whether ``where`` of the reference and of the estimand holds (True if there is
-    none). Other trials do not enter the pass rate.
+    none). Other trials enter neither the pass rate nor the mean of the judged measure.
     """
     counters: Mapping[str, int]
     measures: Mapping[str, Value]

@@ -131,7 +131,7 @@ class TrialRecord(tables.Brief):
 
     ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule.
     ``actions`` has one letter per step (``FLRS``; ``.`` is a frozen step, for which the
-    agent was not asked). ``compared`` says whether the trial may enter the pass rate.
+    agent was not asked). ``compared`` says whether the trial may enter the verdict.
     ``tally`` holds the agent's counts (``calls``, ``unparsed``, ...). If a trial was
     not run, ``missing`` has the cause, such as ``"infrastructure"`` or ``"budget"``,
     and ``outcome`` and ``success`` are None.
@@ -300,11 +300,12 @@ class Construct(tables.Brief):
       ``"validated"`` if it proved them, ``"failed"`` if it refuted one, ``"searched"``
       if it did neither, ``"declared"`` if there is no audit.
     * ``doubt``: why no audit could validate the claim, or empty.
-    * ``leaves``: of the lesions not in ``abolished_by``, the one with the highest
-      remaining pass rate, and this rate. With ``leaves_at_most``, the audit proved that
-      the rate is not exceeded; otherwise it only found the rate.
+    * ``leaves``: of the lesions that the audit tried, but the construct does not name,
+      the one with the highest remaining pass rate, and this rate. With
+      ``leaves_at_most``, the audit proved that the rate is not exceeded; otherwise it
+      only found the rate.
     * ``passed_by``: the subject with least memory that the audit found to pass, in
-      words, and its rate.
+      words, and its pass rate (or its mean of the judged measure).
     """
 
     name: str
@@ -339,7 +340,8 @@ class LesionClaim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
     """The highest pass rates that an audit of the protocol found: in the first trial,
-    and over all judged trials. None if the audit found none.
+    and over all judged trials. ``first`` is also None unless all trials are judged;
+    either is None if the audit found none.
     """
 
     first: float | None = None
@@ -367,8 +369,8 @@ class CellPlan(tables.Brief):
       that sets of subjects are run until there is a verdict.
     * ``trials``: the number of trials per subject; the maximum if a block has
       ``until``.
-    * ``estimand``: which trials the pass rate is about: ``"all"``, ``"last:K"`` or
-      ``"block:NAME"``.
+    * ``estimand``: which trials the verdict is about: ``"all"``, ``"last:K"`` or
+      ``"block:NAME"`` (or ``"block:NAME,NAME"``).
     * ``chance``: the random agent's pass rate that the protocol declares.
     * ``claims``: False if the design never gives a PASS or FAIL (``smoke``).
     * ``variant``: what is deliberately different (``history=1``,

@@ -94,7 +94,7 @@ def replay(
     known: dict[records.CellKey, int] | None = None,
 ) -> tuple[int, str]:
     """Plan and replay every cell of a log, or some of its cells. Built-in agents act
-    again, and language models are asked again, with the recorded replies.
+    again, and so do the agents of language models, from the recorded replies.
 
     Return the number of trials, and sentences on what is to be known of the log.
     ``counted`` is called with the number of trials so far. ``known`` has the numbers of

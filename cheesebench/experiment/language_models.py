@@ -451,8 +451,8 @@ def stop_after_failure(
 
 
 class Question(NamedTuple):
-    """A request that is put to a model before anything runs. If it belongs to the run,
-    ``plan`` is the cell whose first call it is.
+    """A request that is put to a model before anything runs. If it is the next call of
+    a cell of the run, the other fields say where. Otherwise ``plan`` is None.
     """
 
     request: ChatRequest

@@ -292,8 +292,9 @@ def progress_line(
     config: pytest.Config, nodeid: str, tally: Tally | None
 ) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows progress: on a terminal in a line that is cleared at
-    the end, elsewhere in new lines (``Heartbeat``). It shows the progress of the run if
-    there is a ``tally``, and of the cell if there is none, or room for both.
+    the end, elsewhere in new lines (``Heartbeat``). With a ``tally``, it shows the
+    progress of the run and, if there is room, of the cell. Without one, it shows only
+    the progress of the cell.
     """
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":

@@ -857,7 +857,7 @@ class RunComparison(tables.Tabular):
 @runtime_checkable
 class ComparisonReporter(Protocol):
     """Optional interface of a reporter that can render comparisons, for ``cheesebench
-    compare``.
+    compare`` and ``--compare``.
     """
 
     def render_comparison(self, comparison: RunComparison) -> str: ...

@@ -574,7 +574,8 @@ def trial_bytes(r: TrialRecord) -> bytes:
 
 
 def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering, ...]:
-    """Return the trials of one subject that enter the pass rate.
+    """Return the trials of one subject that enter the pass rate, or the mean of the
+    judged measure.
 
     Only trials that the reference is about (``compared``) enter. ``last:K`` takes the
     last K compared trials. A missing trial enters unless it is known to belong to
@@ -611,7 +612,7 @@ def _with_missing(
 
 
 def _judged_trials(plan: CellPlan) -> int:
-    """Return how many of a subject's planned trials enter the pass rate."""
+    """Return how many of a subject's planned trials enter the estimand."""
     kind, _, argument = plan.estimand.partition(":")
     names = _named(argument) if kind == "block" and plan.blocks else None
     places = map(plan.place_of, range(plan.trials))
