@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
+#: A figure and its alternative text, or None if there is nothing to draw.
 Drawn = tuple["Figure", str] | None
 #: Maximum number of steps of each cell that are replayed for its maps. Replaying them
 #: takes about a second. Whole subjects are replayed, from the first one.
@@ -190,8 +191,9 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
-    """Draw latency or path length by session, with a panel for each protocol. Up to 30
-    subjects of each cell are thin lines under its mean.
+    """Draw latency or path length by session, with a panel for each protocol. Cells
+    with fewer than two points are left out. Up to 30 subjects of each cell are thin
+    lines under its mean.
     """
     own = [one for one in all_lived if len(one.behaviour.mean(name)) > 1]
     panels = _panels(
@@ -568,7 +570,10 @@ def _goals(axes: Axes, goals: Iterable[frozenset[tuple[int, int]]]) -> None:
 
 
 def controls(summaries: Sequence[RunSummary]) -> Drawn:
-    """Draw the pass rate of every control beside the pass rate of its plain cell."""
+    """Draw the pass rate of every control beside the pass rate of its plain cell, and
+    the highest rate without the ability, if it is proved. Pairs with an unknown rate
+    are left out.
+    """
     pairs = [one for summary in summaries for one in summary.controls]
     rated = [(one, one.plain.rate, one.control.rate) for one in pairs]
     known = [

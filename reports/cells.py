@@ -259,7 +259,9 @@ def ability_of_rodent(cell: CellResult) -> str:
 
 
 def ability_of_bar(cell: CellResult) -> str:
-    """Return the ability above which enough subjects give a PASS."""
+    """Return the ability above which enough subjects give a PASS, or ``–`` if there is
+    no ability scale.
+    """
     return on_scale(None if cell.ability is None else cell.ability.bar)
 
 
@@ -324,8 +326,9 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
 
 
 def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
-    """Return the notes below a table with abilities: how to read abilities, which
-    protocols have none, and the pass rates of random moves.
+    """Return the notes below a table: how to read abilities, which protocols have none
+    (both only if some cell has an ability), and the pass rates of random moves, where
+    they are known.
     """
     notes = [HOW_TO_READ_ABILITY] if has_ability(cells) else []
     bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
@@ -383,7 +386,7 @@ def training(cells: Iterable[CellResult]) -> str:
 
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
     """Return a table with a row for each value of each answer that subjects keep for
-    life.
+    life. The gap and p are only in an answer's first row.
     """
     rows: list[tuple[str, ...]] = []
     for cell in cells:
@@ -464,7 +467,7 @@ class Curve:
     unit: str
     """See ``CellResult.curve_unit``."""
     animals: ReferenceValue | None
-    """The animals' number of the same kind."""
+    """The animals' number of the same kind, or None if there is none."""
     is_measure: bool = False
 
     @property
@@ -485,7 +488,8 @@ class Curve:
 
     def animals_by_point(self) -> list[str]:
         """Return the animals' mean at each point, with the standard deviation between
-        animals if it is known. Where the mean is unknown, the text is "".
+        animals if it is known. Where the mean is unknown, and at all points of a curve
+        that is not by session, the text is "".
         """
         animals = self.animals
         if animals is None or self.unit != "session":
@@ -559,8 +563,8 @@ def standard_name(cells: Sequence[CellResult]) -> str:
 
 
 def question(cells: Iterable[CellResult]) -> str:
-    """Return the question that the verdicts of these cells answer, as in ``as good as
-    the rodent``.
+    """Return the question that the verdicts of these cells answer: ``better than
+    chance`` if all are against chance, otherwise ``as good as the rodent``.
     """
     cells = list(cells)
     if cells and all(cell.plan.against == "chance" for cell in cells):
@@ -710,7 +714,8 @@ def margin_ends(plan: CellPlan) -> tuple[float, float]:
 
 def margin(cell: CellResult) -> str:
     """Return the difference beyond which a verdict is FAIL. For a pass rate and
-    animals, this is minus the margin.
+    animals, this is minus the margin. Where a measure should be like the animals', it
+    is the margin with ±.
     """
     return wording.margin(cell.plan)
 
@@ -1265,7 +1270,8 @@ def leaderboard_title(board: Leaderboard) -> str:
 
 def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
     """Return a row for each model, the best first: the ranks that the intervals allow,
-    the name, the mean score, and the difference from the best model with its interval.
+    the name, the mean score, and the difference from the best model with its interval
+    (``–`` for the best model itself).
     """
     best, rows = board.models[0].model, list[tuple[str, ...]]()
     for one in board.models:

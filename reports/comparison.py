@@ -349,7 +349,7 @@ def reasons(model: ModelComparison) -> dict[str, list[str]]:
 
 def _needs_reason(cell: CellComparison) -> bool:
     """Return whether a row needs a sentence. It needs none if the results are
-    identical, or if its p value alone explains the answer.
+    identical, or if there are six pairs or more and their p value explains the answer.
     """
     raw = cell.paired.p_value
     return not cell.identical and (

@@ -155,7 +155,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
 
 def _resize(figure: Figure, width: float) -> None:
     """Make a figure ``width`` inches wide. Texts shrink with it, to no less than half
-    their size, but do not grow.
+    their size, but do not grow. The figure is at least 2 inches high.
     """
     from matplotlib.text import Text
 
@@ -481,7 +481,7 @@ def scaling(
     groups: Sequence[drawing.Group], sizes: Mapping[str, float]
 ) -> tuple[Figure, str] | None:
     """Draw the mean pass rate against billions of parameters. Return None for fewer
-    than two sizes.
+    than two sizes with a mean.
     """
     sized = [
         (sizes[g.model.model], *g.mean, g)
@@ -531,7 +531,7 @@ def scaling(
 
 def settings(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw one panel for each setting that was varied: the mean pass rate with its 95 %
-    interval at every level. Return None if no setting was varied.
+    interval at every level. Return None if no group with a varied setting has a mean.
     """
     panels: dict[str, dict[str, list[tuple[str, float, float, float]]]] = {}
     for group in groups:
@@ -595,8 +595,8 @@ def _line(
 
 
 def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
-    """Draw the animals' mean over the protocols of the first group, and label the axis
-    of rates.
+    """Draw the animals' mean over the protocols of the first group, if it is known, and
+    label the axis of rates.
     """
     value = words.rodent_mean(groups[0].cells)
     if value is not None:

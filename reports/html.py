@@ -84,7 +84,8 @@ def curve(own: words.Curve, lived: Behaviour | None = None) -> Chart | None:
     """Return the chart of a learning curve with its interval, and the animals' curve
     with its spread.
 
-    ``lived`` adds the curves of single subjects. Return None for fewer than two points.
+    ``lived`` adds the curves of single subjects if they have the same unit. Return None
+    for fewer than two points.
     """
     if len(own.points) < 2:
         return None
@@ -134,7 +135,8 @@ def _where_judged(
 
 def _without(own: words.Curve, points: Iterable[int]) -> list[float | None]:
     """Return the highest rate that is possible without the ability, in percent, for
-    each point with judged trials. The list is empty if no such rate is proved.
+    each point with judged trials. The list is empty for a measure, and if no such rate
+    is proved.
     """
     scale = None if own.is_measure else own.cell.plan.ability
     return _where_judged(own, None if scale is None else scale.without, points)
@@ -384,7 +386,8 @@ WIDTH = 200.0
 @dataclass(frozen=True, slots=True)
 class ForestRow:
     """A cell's difference from its reference, as a row of a forest plot. Every number
-    is an x coordinate.
+    is an x coordinate. ``difference`` and ``bounds`` are None if the difference is
+    unknown.
     """
 
     text: str
@@ -464,8 +467,8 @@ def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One part of a bar. ``kind`` is its index in the taxonomy (for the colour), and
-    ``text`` its label.
+    """One part of a bar. ``kind`` is its index in the taxonomy (for the colour), or the
+    taxonomy's length for any other outcome, and ``text`` its label.
     """
 
     kind: int
@@ -575,7 +578,9 @@ def render_subject(
 def render_trial(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
 ) -> str:
-    """Return a page with the player and one trial, for a notebook."""
+    """Return a page with the player and one recorded trial, for a notebook. Raise
+    CheeseBenchError if the trial cannot be shown.
+    """
     shelf = player.one_trial(log, plugins, plan, subject, trial)
     about = entry(shelf, plan.protocol)
     about["title"] += f", subject {subject}, trial {trial + 1}"

@@ -93,9 +93,13 @@ class Row:
     ability: float | None = None
     """Mean ability, or None if the row has none that can be compared."""
     passed: str = ""
-    """The passed protocols in words: ``7 of 9``."""
+    """The passed protocols in words, ``7 of 9``, or "" if the row is not a model of the
+    run.
+    """
     gate: Verdict | None = None
-    """The model's verdict on all protocols together."""
+    """The model's verdict on all protocols together, or None if the row is not a model
+    of the run.
+    """
     cost: float | None = None
     """Cost in dollars of the calls with a known price, or None if the row is not a
     model of the run.
@@ -130,8 +134,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The table. It has a column for each paradigm, and the models of the run are the
-    first rows.
+    """The table. It has a column for each paradigm (for a dialogue, one for each
+    condition, if there is room), and the models of the run are the first rows.
     """
 
     columns: tuple[str, ...]
@@ -206,8 +210,8 @@ def _of_published(row: PublishedRow, columns: Sequence[str]) -> Row:
 
 def matrix(summary: RunSummary) -> Matrix:
     """Return the matrix of a run. Its rows are the models, best first, then the rodents
-    and the published models under the same rules. Beside published models, a row with
-    each model's best view follows the models.
+    (if their numbers are known) and the published models under the same rules. Beside
+    published models, a row with each model's best view follows the models.
     """
     whole = _whole(summary.models)
     own = [
@@ -253,7 +257,8 @@ def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
 
 def _whole(models: Sequence[ModelSummary]) -> tuple[str, ...]:
     """Return the protocols over which mean abilities are compared: the largest set over
-    which a model has a mean ability.
+    which a model has a mean ability (of several, the one that most models share). The
+    result is empty if no model has one.
     """
     found = [tuple(one.ability.protocols) for one in models if one.ability is not None]
     return max(found, key=lambda one: (len(one), found.count(one)), default=())

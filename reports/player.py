@@ -104,7 +104,8 @@ class Shelf:
     shown: int = 0
     """Number of trials on the page."""
     ground: dict[str, Any] | None = None
-    """The floor of the arena seen from above, for the page."""
+    """The floor of the arena seen from above, for the page, or None if there is no map.
+    """
 
     @property
     def shown_failed(self) -> int:
@@ -129,7 +130,7 @@ def shelves(
     budget: int = MAX_STEPS,
 ) -> list[Shelf]:
     """Return one shelf for each cell, in the order of ``plans``. Together they replay
-    at most ``budget`` steps.
+    at most ``budget`` steps, each cell an equal part of them.
 
     If the budget is too small for all trials, failed trials come first.
     """
@@ -155,8 +156,8 @@ def subject_shelf(
 def one_trial(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
 ) -> Shelf:
-    """Return a shelf that holds only one trial. Raise CheeseBenchError if it cannot be
-    shown.
+    """Return a shelf that holds only one recorded trial. Raise CheeseBenchError if it
+    cannot be shown.
     """
     record = next(
         one
@@ -198,7 +199,7 @@ def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
     """Return the largest limit such that the sum of ``sizes``, each cut to the limit,
-    fits into ``room``.
+    fits into ``room``, or ``room`` if nothing need be cut.
     """
     left = room
     for number, size in enumerate(sorted(sizes)):
@@ -383,8 +384,9 @@ def _ground(found: Ground) -> dict[str, Any]:
 
 
 def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
-    """Return the numbers of a subject's trials that enter the pass rate. In an
-    unfinished life, ``last:K`` counts from the end of the planned schedule.
+    """Return the numbers of a subject's trials that enter the pass rate (or the judged
+    measure). In an unfinished life, ``last:K`` counts from the end of the planned
+    schedule.
     """
     life = log.trials(plan, subject)
     if life and subject not in log.completed_subjects(plan):
@@ -477,7 +479,9 @@ def _small(png: bytes) -> bytes:
 
 
 def _value(value: object) -> object:
-    """Return a measure as valid JSON (no NaN or infinity), with texts cleaned."""
+    """Return a measure as valid JSON (no NaN or infinity), with texts cleaned. A list
+    becomes one text.
+    """
     if isinstance(value, list):
         return ", ".join(map(clean, value))
     if isinstance(value, str) or (

@@ -136,7 +136,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int, *, alone: bool)
 
 def _undecided(own: Sequence[CellResult]) -> list[str]:
     """Return the reasons of cells with an ERROR, with an undecided claim, or without a
-    trial. A reason that several cells share is given once.
+    planned trial. A reason that several cells share is given once.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for cell in own:
@@ -286,8 +286,8 @@ def _remarks(cell: CellResult) -> list[str]:
 def _said_once(
     own: Sequence[CellResult], remarks: list[list[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the remarks that all cells share, with the sample size of most cells, and
-    the remaining remarks of each cell.
+    """Return the remarks that all of several cells share, with the most frequent sample
+    size (if several cells have it), and the remaining remarks of each cell.
     """
     common = [
         text
