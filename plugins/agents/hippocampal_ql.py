@@ -218,8 +218,9 @@ class HippocampalQL:
         )
 
     def _step_to_news(self, horizon: int) -> int | None:
-        """Return the next step of the shortest path, without costly steps, to an
-        untried action. Return None if there is no such path, or none was found lately.
+        """Return the next step of the shortest path, without dear steps, to an untried
+        and interesting action in one of the nearest ``horizon`` states. Return None if
+        there is no such path, or a search failed at most ``BORED`` steps ago.
         """
         if self._bored:
             self._bored -= 1

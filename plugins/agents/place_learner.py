@@ -81,7 +81,9 @@ class Frame:
         self._numbers: dict[tuple[int, int, str], int] = {}
 
     def orient(self, here: Situation) -> None:
-        """Find out by how much the picture is rotated."""
+        """Find out by how much the picture is rotated. With fewer than two known
+        landmarks in it, the last rotation stays.
+        """
         marks = _landmarks(here)
         moved = [
             at / self._marks[glyph]

@@ -204,8 +204,8 @@ class PublishedBfsOracle:
 @lru_cache(maxsize=4096)
 def _read(observation: str) -> tuple[int | None, int | None]:
     """Return the direction that the oracle believes it faces, and the direction of the
-    first step to a goal. Each is None if the arrow, or a reachable goal, is not
-    visible.
+    first step to a goal. Both are None if no arrow is visible, and the second one is
+    None if no reachable goal is.
     """
     cells = {
         (row, column): glyph

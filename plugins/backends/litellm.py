@@ -179,8 +179,8 @@ class LiteLLM:
             await self._library.close_litellm_async_clients()
 
     def _refuse_silent_drops(self, model: str, parameters: Mapping[str, Any]) -> None:
-        """Raise ChatFaultError if litellm would silently drop one of the parameters,
-        which it does for some models.
+        """Raise ChatFaultError if litellm refuses one of the parameters, or would
+        silently drop it, as it does for some models.
         """
         if frozenset(parameters) in self._checked:
             return

@@ -90,7 +90,8 @@ Headers = Callable[[ChatRequest], Mapping[str, str]]
 
 
 class ChatCompletions:
-    """An open ``Connection`` to one server. It must be created inside the event loop.
+    """An open ``Connection`` to one server. It must be created inside the event loop,
+    and raises OptionError for an invalid address, or a key that no header can have.
 
     ``max_tokens_name`` is the request's name for the limit on reply tokens. ``headers``
     returns more headers for a request, for example for a load balancer. If
@@ -187,8 +188,8 @@ class ChatCompletions:
         await self._session.close()
 
     async def facts(self) -> ServerFacts:
-        """Return what the server says about itself. llama.cpp, vLLM and Ollama each say
-        it at a different path.
+        """Return what the server says about itself, and None for what it does not say.
+        llama.cpp, vLLM and Ollama each say it at a different path.
         """
         base = self._url.path.removesuffix("/chat/completions")
         root = base.removesuffix("/v1")

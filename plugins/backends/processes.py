@@ -90,7 +90,9 @@ class Supervised:
         return self._process.poll()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last ``lines`` lines of the log that are not empty."""
+        """Return the last ``lines`` lines of the log that are not empty, or "" if there
+        is no log yet.
+        """
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:

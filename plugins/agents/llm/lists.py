@@ -335,7 +335,8 @@ def _skipped(
     tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
 ) -> int:
     """Return the position of the first token that is neither decoration, nor a bullet
-    or number, nor a connector or one of ``words``.
+    or number, nor a connector or one of ``words``, or that begins the name of a move
+    that no prompt offers.
     """
     while position < len(tokens):
         token = tokens[position]
@@ -385,8 +386,8 @@ def _item(
 def _named(
     piece: Sequence[str], names: Mapping[str, int]
 ) -> tuple[tuple[int, ...], str]:
-    """Return the actions that all these tokens together name, and the name as
-    written.
+    """Return the actions that all these tokens together name, and the name as written.
+    Both are empty if the tokens name no action.
     """
     words = [token for token in piece if token not in ("_", "-")]
     if not (
