@@ -6,7 +6,6 @@ Pages are made in memory, so that a build writes no files except those of the si
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,7 @@ from typing import Any
 # path again after the import.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from website.pages import PARTS
-
-#: Matches a mark, and the line after it, which tells readers of a checkout where the
-#: same information is.
-_MARK = re.compile(
-    r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE
-)
+from website.pages import PARTS, replaced
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
@@ -29,13 +22,13 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     every page.
     """
 
-    def generated(mark: re.Match[str]) -> str:
-        if mark[1] not in PARTS:
+    def generated(name: str) -> str:
+        if name not in PARTS:
             from mkdocs.exceptions import PluginError
 
             raise PluginError(
-                f"{page.file.src_uri}: nothing is called '{mark[1]}'. There are: {', '.join(PARTS)}."
+                f"{page.file.src_uri}: nothing is called '{name}'. There are: {', '.join(PARTS)}."
             )
-        return PARTS[mark[1]]()
+        return PARTS[name]()
 
-    return _MARK.sub(generated, markdown)
+    return replaced(markdown, generated)
