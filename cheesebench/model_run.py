@@ -55,6 +55,7 @@ class ModelRun:
     ``tell`` is called with lines for people, and ``tell_at_once`` with the lines that
     appear while a cell is awaited. ``shared`` is the log of a run that another process
     has opened. That process reports and compares; this one runs only some of the cells.
+    ``servers`` has the base URLs of servers that are already started, by model.
     """
 
     def __init__(

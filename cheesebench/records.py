@@ -192,10 +192,10 @@ class CallTotals(Summable):
 
     ``prompt`` and ``completion`` are numbers of tokens; ``cached`` and ``written``
     tokens are included in ``prompt``, ``reasoning`` tokens in ``completion``.
-    ``attempts`` includes retries. ``malformed`` is the number of retries after an
-    answer that was no reply (wrong shape, a tool call, or refused). ``cost`` is in
-    dollars, over the calls with a known price. ``seconds`` is the total time of the
-    successful attempts.
+    ``attempts`` includes retries. ``malformed`` is the number of attempts answered with
+    something that is no reply (wrong shape, a tool call), or with a refusal after which
+    the call was made again. ``cost`` is in dollars, over the calls with a known price.
+    ``seconds`` is the total time of the successful attempts.
     """
 
     calls: int = 0
@@ -340,8 +340,8 @@ class LesionClaim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
     """The highest pass rates that an audit of the protocol found: in the first trial,
-    and over all judged trials. ``first`` is also None unless all trials are judged;
-    either is None if the audit found none.
+    and over all judged trials. Either is None if the audit found none. ``first`` is
+    None, too, if only some trials are judged.
     """
 
     first: float | None = None

@@ -218,8 +218,8 @@ def never_acted(cell: CellResult) -> bool:
 
 
 def is_over(log: RunLog, plan: CellPlan) -> bool:
-    """Return whether a resumed run has nothing to continue in this cell. It begins a
-    cell anew in which no reply named an action.
+    """Return whether a resumed run has nothing to continue in this cell: it is
+    finished, or none of its replies named an action, so that it is begun anew.
     """
     return unfinished.is_over(log, plan, judge_set)
 

@@ -187,8 +187,8 @@ def _remains(
     with a sentence.
 
     Both the pass rate (``at_most``) and a judged measure are tested: a subject without
-    the construct must not PASS. If the ``plain`` cell has no more than the lesion may
-    leave, that the control has no more is no evidence, and the sentence says so.
+    the construct must not PASS. If even the ``plain`` cell has no more than the lesion
+    may leave, a low result of the control is no evidence, and the sentence says so.
     """
     claim, construct = cell.plan.lesion, cell.plan.construct
     if claim is None or claim.at_most is None or construct is None:
