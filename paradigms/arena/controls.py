@@ -306,6 +306,7 @@ class YokedSubject(ArenaSubject):
         """Execute one action of the subject, and the master's action in this step.
 
         The observation is the subject's own. The reward and the end are the master's.
+        Raise StepAfterEndError if the trial has ended.
         """
         master = self._master
         if self._ended or self.steps >= len(self._actions):

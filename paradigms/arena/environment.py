@@ -55,7 +55,8 @@ WATCHED_IN = "topdown_2d"
 
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
     """A paradigm as a Gymnasium environment. ``environment_class`` creates a subclass
-    for each protocol.
+    for each protocol. Its constructor raises UnknownNameError for an unknown view,
+    render mode or argument, and OptionError for an invalid subject.
 
     Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows separated
     by newlines, then what the state says). In a view of pictures, it is a dict of
@@ -118,7 +119,9 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial. The first call, a ``seed``, or another ``subject`` (in
-        the options, or set as an attribute) begins a new life.
+        the options, or set as an attribute) begins a new life. Raise UnknownNameError
+        for another option, OptionError for an invalid subject, and ProtocolError for a
+        mistake that shows only now (as ``step`` does).
         """
         super().reset(seed=seed)
         self.subject = checked_options(options).get("subject", self._subject)
@@ -132,7 +135,10 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return observed(self._observation), beginning(life)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Execute one action. The docstring of the class describes the results."""
+        """Execute one action. The docstring of the class describes the results. Raise
+        OptionError for an action that is not 0 to 3, and StepAfterEndError before the
+        first reset and after the end of a trial.
+        """
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
@@ -167,7 +173,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     @property
     def subject(self) -> int:
         """Number of the subject, from 0. If it is set to another number, the next
-        ``reset`` begins that subject's life.
+        ``reset`` begins that subject's life. Raise OptionError for an invalid number.
         """
         return self._subject
 
@@ -283,8 +289,8 @@ _classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Return the environment class of a checked protocol. Equal protocols share one
-    class.
+    """Return the environment class of a checked protocol. Protocols with the same path
+    and text share one class.
     """
     key = specification.path, specification.text
     if key not in _classes:
@@ -316,7 +322,9 @@ def make_from_file(
     protocol: str | Path | None = None, **options: Any
 ) -> ArenaEnvironment:
     """Return an environment of any protocol with an arena. This makes
-    ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)`` work.
+    ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)`` work. Raise
+    OptionError if ``protocol`` is neither a path nor a string, UnknownNameError for an
+    unknown name, and ProtocolError for a protocol with errors or without an arena.
     """
     return environment_class(find_protocol(protocol))(**options)
 

@@ -145,7 +145,8 @@ class ArenaSubject:
 
     def begin_trial(self) -> str | None:
         """Advance the schedule and return the first observation, or None when the
-        schedule is over.
+        schedule is over. Raise ProtocolError if a variable has an invalid limit, place,
+        heading, door or glyph.
         """
         position = self._schedule.next()
         if position is None:
@@ -282,7 +283,8 @@ class ArenaSubject:
 
     def step(self, action: int) -> tuple[str, float, int]:
         """Execute one action. Return the observation, the reward, and RUNNING,
-        TERMINATED or TRUNCATED. Raise StepAfterEndError if the trial has ended.
+        TERMINATED or TRUNCATED. Raise StepAfterEndError if the trial has ended, and
+        ProtocolError for a mistake that shows only now, such as an infinite reward.
         """
         index = self._pose + action
         self.steps = steps = self.steps + 1  # clause 6
@@ -599,7 +601,7 @@ class ArenaSubject:
     def goals(self) -> frozenset[tuple[int, int]]:
         """Squares where an event (`enter`, `inside` or `press`) would bring the largest
         reward now, if chance allows it. A reward that must be computed counts as the
-        largest.
+        largest. The set is empty if no event would bring a reward.
         """
         found: dict[float, set[tuple[int, int]]] = {}
         arena, held = self._program.specification.arena, self.it
@@ -738,7 +740,9 @@ class ArenaSubject:
     # -- after the trial
 
     def ending(self) -> Ending:
-        """Clause 18: evaluate ``success`` and ``measures`` with the final variables."""
+        """Clause 18: evaluate ``success`` and ``measures`` with the final variables.
+        Raise StepAfterEndError if the trial has not ended.
+        """
         if not self._ended or self.outcome is None:
             raise StepAfterEndError(
                 "The trial has not ended yet. Step it to its end first."

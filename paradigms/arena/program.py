@@ -310,7 +310,8 @@ Finish = tuple[Function | None, str | None, str | None, str]
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Compiled effects. ``reward`` is a function, or None. ``constant`` is the reward
-    if it is a literal, or else None.
+    if it is a literal, or else None. ``place`` and ``put`` (column and row) are None if
+    the effects have none.
     """
 
     set: tuple[tuple[str, Function], ...]
@@ -349,7 +350,8 @@ class Effects:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A compiled rule. ``mask`` has every event bit that can fire it. For a rule with a
-    target, ``who`` decides whether one of them fires it now.
+    target, ``who`` decides whether one of them fires it now; for other rules it is
+    None.
     """
 
     mask: int
@@ -695,7 +697,8 @@ class Program:
         self, state: spec.StateSpec, variables: Sequence[str]
     ) -> Function:
         """Return a function of a life that gives the look of a state: doors, freezing,
-        glyphs and text.
+        glyphs and text. The function raises ProtocolError if a variable holds no door,
+        or no single visible character.
         """
         arena = self.specification.arena
 

@@ -229,7 +229,7 @@ class Answer:
 
     ``nodes`` are in the order of the answer. None stands for a name that is not in the
     vocabulary. ``several`` says whether there is more than one answer ("Wim or Reza").
-    ``number`` is the number that the answer states.
+    ``number`` is the number that the answer states, or None.
     """
 
     nodes: tuple[str | None, ...] = ()
@@ -354,7 +354,8 @@ def final_statement(
     could_be: Callable[[str], bool],
     is_answer: Callable[[str, str], bool] = lambda text, lead: False,
 ) -> tuple[str, bool]:
-    """Return the text that holds the answer, and whether an ``Answer:`` marks it.
+    """Return the text that holds the answer ("" if there is none), and whether an
+    ``Answer:`` marks it.
 
     Without a mark, ``could_be`` decides whether a line may be an answer, and
     ``is_answer`` whether an emphasised text (with the text before it in its line) is
@@ -662,8 +663,8 @@ def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
 
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
-    """Return the number of groups that a statement gives. Alternatives ("4 or 5
-    groups") count as several answers.
+    """Return the number of groups that a statement gives, or an empty answer if it
+    gives none. Alternatives ("4 or 5 groups") count as several answers.
     """
     words = _words_with_number(statement, marked)
     counts = list(counted(words))

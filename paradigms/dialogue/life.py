@@ -458,8 +458,10 @@ def plan_dialogue(
     """Return the plan of one cell: a condition in the words of a domain, compared with
     chance.
 
-    ``settings`` are the settings of a language model, or None for a baseline.
-    ``in_variant`` says whether to add the model's temperature to the cell's name.
+    ``settings`` are the settings of a language model, or None for a baseline. Without
+    ``subjects``, a design with a verdict has ``GENERATIONS`` of them, and another
+    design its own number. ``in_variant`` says whether to add the model's temperature to
+    the cell's name.
     """
     asked, document = specification.conditions[condition], specification.document
     kept = {

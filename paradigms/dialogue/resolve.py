@@ -515,8 +515,8 @@ class VocabularyChecks:
         self._document, self._root, self._diagnostics = document, root, diagnostics
 
     def domains(self, nodes: Sequence[str]) -> dict[str, spec.Domain]:
-        """Return all domains. ``nodes`` are the nodes of the graph and of every
-        edit.
+        """Return all domains. ``nodes`` are the nodes of the graph and of every edit. A
+        domain with an error is left out (all are, if a scene has one).
         """
         self._scenes()
         if self._diagnostics.errors:

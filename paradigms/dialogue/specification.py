@@ -194,7 +194,7 @@ def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path
 
 def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
     """Return the first steps (as paths of two nodes) with the largest expected reward
-    under random transitions.
+    under random transitions, or an empty tuple if no reward can be expected.
     """
     worth = {node: float(world.rewards.get(node, 0)) for node in world.nodes}
     for _ in range(_ROUNDS):
@@ -396,7 +396,7 @@ class Item:
 @dataclass(frozen=True)
 class ConditionSpec:
     """One condition. ``world`` is the graph after all edits, and ``after`` the
-    condition that is asked before this one.
+    condition that is asked before this one (None: there is none).
 
     ``items`` has one question for each start-goal pair, or a single question. Each
     subject answers ``each`` of them, and starts where the last subject stopped. If

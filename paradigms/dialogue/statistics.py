@@ -117,7 +117,8 @@ class Contrast:
 
 
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
-    """Return the scores of a dialogue's cell. Missing trials do not count.
+    """Return the scores of a dialogue's cell. Missing trials do not count. Raise
+    RunLogError if the plan lacks a setting.
 
     There is one score for each start-goal pair. If each subject is asked about a single
     pair, the pairs take turns, as in the published data, and share one score.
@@ -161,7 +162,8 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
     """Return the table of deviances (the paper's Table 2) for the scores of its groups,
-    with every term whose factors vary, or None if no factor varies.
+    with every term whose factors vary, or None if no factor varies. Raise OptionError
+    if statsmodels is not installed.
     """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}
@@ -177,7 +179,9 @@ def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
 
 
 def main_effects(scores: Sequence[Score]) -> tuple[Coefficient, ...]:
-    """Return the coefficients of all factors together, with standard errors."""
+    """Return the coefficients of all factors together, with standard errors. There are
+    none if no factor varies. Raise OptionError if statsmodels is not installed.
+    """
     used, factors = _factors(scores)
     return coefficients(
         factors, [score.successes for score in used], [score.total for score in used]
@@ -552,7 +556,7 @@ def _levels(values: Sequence[object]) -> list[object]:
 
 def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
     """Return the dummy variables of a term. For an interaction, these are all products
-    of its factors' dummy variables.
+    of its factors' dummy variables. Raise ValueError for an unknown factor.
     """
     import numpy as np
 

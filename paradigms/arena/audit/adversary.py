@@ -218,8 +218,9 @@ class Planner:
     def _best(
         self, cloud: beliefs.Cloud, steps: int, trials_left: int, *, is_settled: bool
     ) -> Course:
-        """Return the best candidate. Each round keeps fewer of them and tests these on
-        a larger sample of the belief.
+        """Return the best candidate, or ``BASE`` if no other is better by more than
+        ``BETTER``. Each round keeps fewer of them and tests these on a larger sample of
+        the belief.
         """
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun = self.world.spent

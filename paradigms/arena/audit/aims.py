@@ -326,8 +326,8 @@ class Moment:
 
     def ranks(self, group: int, zero: str) -> dict[str, int]:
         """Return each member's rank: clockwise from a zero, or by distance. If the zero
-        is not visible, members are ranked from north or, by distance, in the order of
-        the file.
+        is not visible or gives no direction, members are ranked from north or, by
+        distance, in the order of the file.
         """
         key = group, zero
         if key not in self._orders:
@@ -447,10 +447,12 @@ class Edge(NamedTuple):
     member.
     """
     score: float | None
-    """The score of the trial, if it has ended and is judged."""
+    """The score of the trial, if it has ended, is judged and has a value, otherwise
+    None.
+    """
     outcome: str = ""
     following: Moment | Edge | None = None
-    """Beginning of the next trial, if it depends on this one."""
+    """Beginning of the next trial if it depends on this one, otherwise None."""
 
 
 class Passed(NamedTuple):

@@ -811,7 +811,7 @@ class Experience:
         self, automaton: Automaton, seed: int, subject: int, used: Counter[Situation]
     ) -> tuple[float, int]:
         """Lead a real life, step by step. Return the sum of its scores, and the number
-        of its judged trials.
+        of its trials with a score. ``used`` counts the situations in it.
         """
         life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         self.spent += TRIAL * self.specification.planned_trials

@@ -392,7 +392,8 @@ class Nodes:
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
         """Return the outcomes of an action. The first one takes the likeliest choices.
-        An outcome that ends the trial has the percept ``-1 - percept``.
+        An outcome that ends the trial has the percept ``-1 - percept``. Raise
+        ``TooManyError`` if there are too many outcomes.
 
         ``steps`` is how many steps of the trial were taken before the action.
         """
@@ -702,7 +703,7 @@ class World:
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
         """Begin the next trial in each hypothesis. Return the beliefs by first percept.
         If the schedule is over in a hypothesis, None is also a key, with an empty
-        belief.
+        belief. Raise ``TooManyError`` if chance has too many ways in the trial.
         """
         self.is_partial = self.has_dropped
         if (

@@ -326,7 +326,8 @@ def contest(
     settings: AuditSettings, runner: runs.Runner, chances: list[runs.Tally]
 ) -> list[runs.Tally]:
     """Return the best blind policies, best first. Their rates come from lives that were
-    not used to select them.
+    not used to select them. The tallies of the first and the last round are added to
+    ``chances``.
     """
     trials, seed = settings.trials, settings.seed
     # Fixed cycles do not learn, so a few trials of every subject are as informative as

@@ -254,7 +254,8 @@ class Search:
     def _families(self, kind: int) -> dict[tuple[int, object], list[int]]:
         """Return the aims of a kind in families. The aims of a family differ only in
         the member that they go to, and are in the order of the members. A key begins
-        with the zero that they count from.
+        with the zero that they count from. Families with fewer members than there are
+        states are left out.
         """
         world, found = self._world, dict[tuple[int, object], dict[int, int]]()
         for number in self._options[kind]:
@@ -503,9 +504,10 @@ def confirmed(
     used: Counter[automata.Situation],
     bar: float | None = None,
 ) -> Fresh:
-    """Lead fresh lives, and return the result. Each balanced group of subjects is one
-    observation, because a habit does best with some subjects of a group and worst with
-    others.
+    """Lead fresh lives, and return the result. While the interval contains ``bar``, if
+    there is one, more lives are led, up to ``UNSETTLED`` times as many. ``used`` counts
+    the situations in all of them. Each balanced group of subjects is one observation,
+    because a habit does best with some subjects of a group and worst with others.
     """
     groups: list[tuple[float, int]] = []
     begun, planned, far = world.spent, 0, 1

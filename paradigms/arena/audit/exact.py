@@ -160,7 +160,8 @@ def _is_at_most(
 
 def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
     """Return an adversary that succeeds wherever this one does, but is judged by this
-    trial alone.
+    trial alone. Return the same adversary if there is no ``success``, or no conjunct of
+    it is left.
 
     A conjunct of ``success`` that reads earlier trials is dropped. ``recent(X, k) ==
     k`` is weakened to "this trial ended in X".
@@ -330,7 +331,8 @@ def _told_all(adversary: Adversary, effort: float) -> float:
 
 def _informed(adversary: Adversary, effort: float) -> float:
     """Return the bound for a subject that knows everything that its earlier trials told
-    it, however it acted in them.
+    it, however it acted in them. Raise ``TooManyError`` if there is too much to know,
+    or the bound says nothing.
     """
     world = adversary.world
     specification = world.program.specification
@@ -577,7 +579,9 @@ def _signature(parts: beliefs.Parts) -> Hashable:
 
 
 class Beliefs:
-    """The beliefs that can be reached in a trial, and their values."""
+    """The beliefs that can be reached in a trial, and their values. Computing values
+    raises ``TooManyError`` if the effort is too small.
+    """
 
     def __init__(
         self, world: beliefs.World, effort: float, *, tells: bool = False
