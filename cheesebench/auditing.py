@@ -69,7 +69,8 @@ def audit_specification(
     *,
     is_kept: bool = False,
 ) -> AuditReport:
-    """Audit a protocol in all views (or the named ones).
+    """Audit a protocol in all views of ``plugins`` (None: the installed ones), or in
+    the named ones.
 
     With ``is_kept``, finished searches are saved in the user's cache, and reused. Raise
     UnsuitableError if the protocol's family has no audit, and UnknownNameError for an

@@ -312,7 +312,9 @@ class ModelEntry:
     aliases: tuple[str, ...] = ()
     family: str = ""
     parameters: float | None = None
-    """Number of parameters in billions (with inactive experts), for scaling curves."""
+    """Number of parameters in billions (with inactive experts), for scaling curves
+    (None: unknown).
+    """
     images: bool = False
     reasoning: bool = False
     context: int | None = None

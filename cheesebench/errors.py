@@ -245,7 +245,7 @@ def _letters(name: str) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant, if there is one."""
+    """Return the known name that was probably meant, or None if there is none."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
     for one in names:

@@ -317,7 +317,7 @@ class Construct(tables.Brief):
     passed_by: tuple[str, float] | None = None
     failed: tuple[str, float] | None = None
     """The first lesion that fails its audit, and the rate (or the mean of the measure
-    that is judged) that a subject reaches with it.
+    that is judged) that a subject reaches with it; None if no lesion fails.
     """
     also_failed: tuple[str, ...] = ()
     """Rules of the audit, other than the rules of lesions, that fail."""

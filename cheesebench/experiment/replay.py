@@ -113,8 +113,9 @@ def recorded_protocol(
 def _read(
     text: str, file: str, plugins: Plugins | None
 ) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-    """Read a protocol. The result is cached, because reading takes longer than the
-    replay of a subject, and each subject is replayed by itself.
+    """Return a protocol (None if it has errors) and its findings. The result is cached,
+    because reading takes longer than the replay of a subject, and each subject is
+    replayed by itself.
     """
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
     return catalogue.inspect_text(text, file)

@@ -29,7 +29,7 @@ class Ability:
     model: float | None = None
     """The model's index; None if the cell has no rate."""
     interval: tuple[float, float] | None = None
-    """The rate's 95 % interval on the same scale."""
+    """The rate's 95 % interval on the same scale; None if the cell has no rate."""
     rodent: float | None = None
     bar: float | None = None
     """The index above which enough subjects give a PASS. It stands for the animals'

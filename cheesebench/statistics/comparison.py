@@ -571,7 +571,7 @@ class ModelComparison(tables.Brief):
     def rates(self) -> tuple[float | None, float | None]:
         """Mean pass rates of the first and of the second run over the protocols for
         which both have results. If there are none, each mean is over the run's own
-        protocols.
+        protocols (None if these have no result).
         """
         own = [one for one in self.rated if one.paired.pairs] or self.rated
         first, second = (
@@ -1294,7 +1294,7 @@ def _mean_rates(
     runs: tuple[Subjects, Subjects], scale: Scale
 ) -> tuple[float | None, float | None]:
     """Return the means of both runs over the pairs with results in both. If there is no
-    such pair, each mean is over the run's own subjects.
+    such pair, each mean is over the run's own subjects (None if these have no result).
     """
     both = [(a, b) for a, b in distinct_pairs(*runs) if a.scored and b.scored]
     sides = zip(*both, strict=True) if both else (run.values() for run in runs)

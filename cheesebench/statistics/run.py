@@ -275,7 +275,9 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
 
 
 def _of_animals(cell: CellResult) -> Ability | None:
-    """Return the ability of a cell's animals, as if they had been the subjects."""
+    """Return the ability of a cell's animals, as if they had been the subjects, or None
+    without a scale.
+    """
     return cell.ability and replace(cell.ability, model=cell.ability.rodent)
 
 

@@ -260,7 +260,7 @@ class CellResult(tables.Brief):
     """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
     """Two-sided interval of at least 95 %. If trials are missing, it holds whether they
-    would have failed or passed.
+    would have failed or passed. None without a rate.
     """
     interval_method: str = ""
     """The method by which the interval was computed."""
@@ -274,19 +274,23 @@ class CellResult(tables.Brief):
     1); None with one subject.
     """
     judged: JudgedMean | None = None
-    """The measure, if the verdict concerns one. The differences and the plan's margin
-    are then in its unit.
+    """The measure that the verdict concerns; None for a pass rate, and without a value.
+    With a measure, the differences and the plan's margin are in its unit.
     """
     difference: float | None = None
     """Difference model - reference (or chance, if the verdict is about chance), of the
-    pass rate or of the measure in ``judged``.
+    pass rate or of the measure in ``judged``; None without a value, or if the cell
+    makes no claim.
     """
     difference_low: float | None = None
     """One-sided 5 % lower bound of the difference, at any number of subjects. With
-    ``--familywise``, the 5 % are divided by the number of protocols.
+    ``--familywise``, the 5 % are divided by the number of cells that are judged
+    together. None without a difference.
     """
     difference_high: float | None = None
-    """One-sided upper bound of the difference, at the same level."""
+    """One-sided upper bound of the difference, at the same level; None without a
+    difference.
+    """
     superior: bool = False
     """Whether the verdict is PASS, and even the worse bound is better than a reference
     that has an interval of its own. Never true for ``better: alike``.
@@ -415,7 +419,7 @@ class ModelSummary(tables.Brief):
     """Mean ability over the protocols with an ability scale; None if none has one."""
     animals: MeanAbility | None = None
     """Mean ability of the animals over the protocols with a scale, whether or not the
-    model has a rate there.
+    model has a rate there; None if no such protocol has a reference.
     """
     profile: Mapping[str, Average]
     """The same mean for each cognitive dimension, in the order of the plans."""
