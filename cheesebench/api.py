@@ -670,8 +670,8 @@ class Run:
         ]
 
     def _cut_off(self) -> list[str]:
-        """Return how many cells the budget left unfinished, the limit that was reached,
-        what the rest needs, and the next step.
+        """Return how many cells the budget, or Ctrl-C, left unfinished, the limit that
+        was reached, what the rest needs, and the next step.
         """
         cells = self.summary.cells
         cut = [one for one in cells if _is_cut_off(one)]
@@ -699,7 +699,10 @@ class Run:
             asking = [one for one in cut if one.plan.agent]
             larger, needed = larger_budgets(log, counted, asking)
         needed = arguments.in_python(needed)
-        why = "; ".join(found) or "the budget was spent"
+        spent = any(one.outcomes.get("budget") for one in cut)
+        why = "; ".join(found) or (
+            "the budget was spent" if spent else "some trials were not run"
+        )
         how = f"To continue{_WITH[min(2, len(larger))]}"
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
@@ -735,11 +738,14 @@ def open_run(
 
 
 def _is_cut_off(cell: CellResult) -> bool:
-    """Return whether a resumed run would continue a cell that the budget stopped. A
-    sequential cell that is decided needs no more subjects.
+    """Return whether a resumed run would continue a cell that the budget or Ctrl-C
+    stopped. A sequential cell that is decided needs no more subjects.
     """
     needs_more = cell.verdict == "INCONCLUSIVE" or not cell.plan.sequential
-    return bool(cell.outcomes.get("budget")) and needs_more
+    is_cut = cell.outcomes.get("budget") or (
+        cell.outcomes.get("not run") and not cell.has_failed_trials
+    )
+    return bool(is_cut) and needs_more
 
 
 def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:

@@ -68,7 +68,7 @@ def test_other_rules_cannot_be_compared(tmp_path: Path, change: dict[str, Any]) 
         summarise_logs([first, second])
     assert str(raised.value) == (
         f"little has other rules in {second.path} than in {first.path} (protocol, design, "
-        "trials or margin). Their results cannot be compared: leave one of them out."
+        "trials, estimand or margin). Their results cannot be compared: leave one of them out."
     )
 
 

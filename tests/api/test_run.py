@@ -700,6 +700,8 @@ def test_after_ctrl_c_the_run_says_what_was_run(
     with RunLog.open_read_only(Path(run)) as log:
         begun = {one[0].subject for one in log.recorded_subjects(cell.plan)}
     assert cell.subjects == len(begun) < 40
+    said = "1 of 1 cell is unfinished: some trials were not run. To continue: cheesebench.run(..., resume='cut')"
+    assert said in repr(run)
     with pytest.raises(OptionError, match=r"it was not run.*resume='cut'"):
         run.trial("t_maze", subject=39)
 
