@@ -699,10 +699,7 @@ class Run:
             asking = [one for one in cut if one.plan.agent]
             larger, needed = larger_budgets(log, counted, asking)
         needed = arguments.in_python(needed)
-        spent = any(one.outcomes.get("budget") for one in cut)
-        why = "; ".join(found) or (
-            "the budget was spent" if spent else "some trials were not run"
-        )
+        why = "; ".join(found) or "some trials were not run"
         how = f"To continue{_WITH[min(2, len(larger))]}"
         more = "".join(f", {name}={of}" for name, of in (budgets | larger).items())
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
