@@ -307,7 +307,9 @@ class PlayedTrial:
             return Frames(next(iter(watched)).frames)
 
     def html(self) -> str:
-        """Return a standalone page with the player."""
+        """Return a standalone page with the player. Raise PluginError if a plugin has
+        replaced the report format ``html`` by one without a player.
+        """
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, TrialReporter):
             raise PluginError(
@@ -322,8 +324,9 @@ class PlayedTrial:
     def film(
         self, path: str | os.PathLike[str] = "trial.gif", *, speed: int = 5
     ) -> Path:
-        """Write the trial as a moving picture, a GIF with ``speed`` steps a second, and
-        return its path.
+        """Write the trial as a moving picture, a GIF with ``speed`` (1 to 1000) steps a
+        second, and return its path. Raise OptionError for a trial of a dialogue, and
+        for a file that is not named ``*.gif`` or cannot be written.
         """
         film.check(self.plan, os.fspath(path))
         if not 1 <= speed <= 1000:

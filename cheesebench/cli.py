@@ -137,7 +137,9 @@ def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchEr
 def _parsed(
     parser: argparse.ArgumentParser, arguments: list[str], name: str
 ) -> argparse.Namespace:
-    """Return the options of a command, including its profile's options."""
+    """Return the options of a command, including its profile's options. Raise
+    OptionError for arguments that the command does not take.
+    """
     arguments = _with_profile(parser, arguments, name)
     arguments = _placed(_own_parser(parser, name), arguments)
     options, unknown = parser.parse_known_args(arguments)

@@ -337,7 +337,8 @@ class Runs:
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] = "board.html") -> Path:
         """Write the HTML page, with a player for the trials of all runs, and return its
-        path.
+        path. Raise OptionError if a plugin has replaced the report format ``html`` by
+        one that shows only one run.
         """
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, RunsReporter):
@@ -572,12 +573,12 @@ def plan(
     random, one as good as the animals, and one with a given pass rate.
 
     ``models`` may be a run (``open_run`` opens one by its id), whose models, protocols,
-    views, design and subjects are then used, unless others are given. ``icc`` is
-    the intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
-    third player (for example, what a pilot run showed). With ``ask``, the model
-    answers the first questions now. ``plugins`` is as in ``run``, and ``options`` are
-    any other options of ``run``. To find how many subjects are needed, try several
-    values of ``subjects``.
+    views, design and subjects are then used, unless others are given. ``icc`` is the
+    intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
+    third player (for example, what a pilot run showed). With ``ask``, the model answers
+    the first questions now. ``plugins`` is as in ``run``, and ``options`` are any other
+    options of ``run``. To find how many subjects are needed, try several values of
+    ``subjects``. Raise CheeseBenchError for a mistake in the arguments.
     """
     _check_shares(icc=icc, rate=rate)
     found = api.plugins_with(plugins, models)
@@ -627,8 +628,8 @@ def forecast_of(
     tell: Callable[[str], None] = lambda line: None,
     usual: tuple[Sequence[str], str],
 ) -> Forecast:
-    """Return the forecast of a run with these options. ``usual``: the protocols if none
-    are given, and where they are named.
+    """Return the forecast of a run with these options. Raise OptionError if they name
+    no model. ``usual``: the protocols if none are given, and where they are named.
     """
     plugins, values = plugins or installed_plugins(), given.resolve()
     if not (values.model or values.study):

@@ -218,7 +218,7 @@ def _as_it_stands(
     plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
 ) -> ModelEntry:
     """Return the entry for ``backend/id``: the registered one, or a new one with only
-    the id.
+    the id. Raise the errors of ``resolve_model``.
     """
     place = min(
         (at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name)

@@ -203,8 +203,9 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
 def _take_profile(
     config: pytest.Config, args: list[str], spellings: Sequence[str]
 ) -> None:
-    """Insert a profile's options before the options on the command line. ``spellings``
-    lacks ``--profile`` if that is another plugin's option.
+    """Insert a profile's options before the options on the command line. Raise
+    UsageError for a profile that does not exist, or is invalid. ``spellings`` lacks
+    ``--profile`` if that is another plugin's option.
     """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return

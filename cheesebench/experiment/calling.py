@@ -966,7 +966,8 @@ class Caller:
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
         """Return the reply and its duration in seconds. Raise ChatFaultError if the
-        attempt fails.
+        attempt fails, and the errors of ``_ask`` and ``Budget.room`` if none may be
+        made.
         """
         channel = self.channel
         counts = self.budget.counts_tokens

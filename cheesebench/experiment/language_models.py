@@ -112,7 +112,9 @@ class CheckedConnection:
     """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
-        """Connect. Raise the errors of ``backend_errors_explained``."""
+        """Connect. Raise the errors of ``backend_errors_explained``, and PluginError
+        for a result that is no connection.
+        """
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
             made: Any = spec.connect(context)

@@ -917,8 +917,8 @@ def _by_models(pairs: Iterable[Cells]) -> list[list[Cells]]:
 def _own_pairs(
     run: CountedRun, models: tuple[str | None, str | None], protocols: Sequence[str]
 ) -> list[Cells]:
-    """Return the pairs of cells of every two models of a run, or of the two
-    ``models``. One model is paired with its controls.
+    """Return the pairs of cells of every two models of a run, or of the two ``models``.
+    One model is paired with its controls. Raise the errors of ``compare_runs``.
     """
     chosen = _choose(run, None, protocols)
     for model in models:
