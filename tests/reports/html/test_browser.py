@@ -208,6 +208,33 @@ def test_a_matrix_of_nine_paradigms_fits(
     page.close()
 
 
+@pytest.mark.parametrize("width", [390, 1366, 1920])
+def test_the_result_on_one_paradigm_is_not_cut_off(
+    browser: playwright.Browser,
+    tmp_path: Path,
+    make_plan: Callable[..., CellPlan],
+    make_run: Callable[..., RunSummary],
+    width: int,
+) -> None:
+    path = tmp_path / "few.html"
+    plans = [make_plan("serial_order", model=f"provider/model-{n}") for n in range(3)]
+    path.write_text(render(make_run([(one, 0.6) for one in plans])), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(path.as_uri())
+    region = page.locator("#matrix .scroll")
+    assert region.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    row = region.locator("tbody tr").first
+    ends = (
+        "one => { const at = one.getBoundingClientRect(); return [at.top, at.right]; }"
+    )
+    field, passed = (
+        row.locator(name).evaluate(ends) for name in ("td.field", "td >> nth=0")
+    )
+    assert field[1] <= width
+    assert field[0] < passed[0] or width > 700, "the verdict comes first"
+    page.close()
+
+
 @pytest.mark.parametrize("width", [390, 1366])
 def test_no_number_of_a_comparison_is_cut_off(
     browser: playwright.Browser,
