@@ -34,7 +34,8 @@ def earlier_amnesias(
     paradigm: ArenaParadigm, effort: float, seed: int = 0
 ) -> dict[Lesion, float]:
     """Return amnesias at earlier states under which subjects may succeed more often
-    than the construct allows. Each has its limit of the pass rate.
+    than the construct allows. Each has its limit of the pass rate. There are none
+    unless the construct is a memory.
 
     The construct of a memory task names an amnesia at a state (of the choice, say). The
     same limit must hold for an amnesia at every state after the one that first tells

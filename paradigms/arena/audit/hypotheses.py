@@ -443,8 +443,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def due(self) -> int:
-        """Steps until a clock of the state fires, or 0 if something may happen in every
-        step.
+        """Steps until a clock of the state fires (without a clock, more than any trial
+        has), or 0 if something may happen in every step.
         """
         state = self._current
         if state.busy:

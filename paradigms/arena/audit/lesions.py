@@ -142,7 +142,7 @@ class Ceiling:
     @property
     def _goes_beyond(self) -> bool:
         """Whether the 95 % interval of the measure is entirely beyond the verdict's
-        requirement.
+        requirement. Always False if the measure should be like the animals'.
         """
         if self.measured is None or self.asked is None or self.asked.better == "alike":
             return False
@@ -750,9 +750,9 @@ def _habit(
 
 
 class _Faithful(runs.Walker):
-    """Goes to one place in every trial. It goes ``at_once``, and stays there, or goes
-    where a rule reacts to it, and to a random one of the places that one reacts to
-    before. Without a place it waits.
+    """Goes to one place in every trial. With ``is_at_once`` it goes there directly, and
+    stays. Otherwise it goes there when a rule reacts to the place, and until then to
+    random places that rules react to. Without a place it waits.
     """
 
     def __init__(
@@ -940,8 +940,8 @@ def _where_cut(passing: Ceiling, most_judged: int) -> str:
 
 
 def _earned(passing: Ceiling, most_judged: int) -> tuple[float, float]:
-    """Return the mean reward per trial of lives up to this many judged trials, and the
-    error of this mean.
+    """Return the mean reward per trial of lives up to this many judged trials, and half
+    the width of its 99 % interval.
 
     A policy's lives end there, and blocks may pay differently.
     """
@@ -966,7 +966,8 @@ def audit_life_rewards(
     passing: Ceiling,
 ) -> Iterator[AuditFinding]:
     """Yield whether a policy that fails earns more reward per trial than a subject that
-    passes. Yield nothing if the searched subject does not pass, or no policy fails.
+    passes. Yield nothing if the searched subject does not pass, or has led fewer than
+    two lives, or no policy fails.
     """
     reference = paradigm.specification.reference
     bar = (
@@ -1007,7 +1008,7 @@ def audit_decidable(
     intact: Callable[[], Ceiling],
 ) -> Iterator[AuditFinding]:
     """Yield the solver's result. If it succeeds, also yield whether a subject that does
-    not know the draws can succeed.
+    not know the draws can succeed, unless none of that subject's trials is judged.
     """
     yield from solvable
     if any(one.verdict != "ok" for one in solvable):

@@ -162,8 +162,8 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return the number of subjects of one seed. Draws are balanced over them, unless
-    that takes more than ``MOST_SUBJECTS``.
+    """Return the number of subjects of one seed. Draws without ``pick`` are balanced
+    over them, unless that takes more than ``MOST_SUBJECTS``.
     """
     rows = [
         len(draw.rows)
@@ -253,8 +253,8 @@ def mean_of(
     means: Sequence[float], about: ReferenceSpec, z: float = Z95
 ) -> tuple[float, float, float] | None:
     """Return the mean of ``means`` (the verdict's measure, life by life) with its
-    interval, which is cut off at the measure's range. Return None if there are no
-    means.
+    interval, which is cut off at the measure's range (with a single mean, it is the
+    whole range). Return None if there are no means.
     """
     if not means:
         return None

@@ -50,7 +50,7 @@ def counts(life: ArenaSubject, specification: Specification) -> bool | None:
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
     """Return whether the trial is a success, even if it does not count for the pass
-    rate.
+    rate, or None if the protocol has no `success`.
     """
     return life.success()
 
@@ -402,7 +402,7 @@ class Solutions:
     best_success: float = -math.inf
     """Largest reward of the shortest solutions."""
     unsolved: str = ""
-    """The first judged trial that was not solved, in words."""
+    """The first judged trial that was not solved, in words, or "" if all were."""
     failures: Counter[str] = field(default_factory=Counter)
     """Outcomes of the unsolved trials, each played in the way that earns most."""
 

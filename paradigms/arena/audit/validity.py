@@ -600,7 +600,8 @@ def is_unbalanced(column: Column) -> bool:
 
 def is_foreseeable(column: Column) -> bool:
     """Return whether a simple prediction from earlier values is right significantly
-    more often than the most common value, and by more than ``TOLERANCE``.
+    more often than the most common value (or than the fair share, if that is larger),
+    and by more than ``TOLERANCE``.
     """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
@@ -962,8 +963,9 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield the draws that can be guessed at each state that has at least ``FEWEST``
-    samples. The better of two guesses counts: from the observation, or from the pose.
+    """Yield the draws that can be guessed better than by their most frequent value, at
+    each state that has at least ``FEWEST`` samples. The better of two guesses counts:
+    from the observation, or from the pose.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:

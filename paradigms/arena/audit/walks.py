@@ -22,7 +22,9 @@ EQUAL = 1e-10
 
 
 def without_deadlines(specification: Specification) -> Specification:
-    """Return the protocol without the clocks that only end a trial in failure."""
+    """Return the protocol without the clocks that only end a trial in failure, or the
+    same object if it has none.
+    """
     states = {}
     for name, state in specification.states.items():
         rules = tuple(
