@@ -212,8 +212,8 @@ class _Reader:
         )
 
     def is_idle(self, record: TrialRecord) -> bool:
-        """Return whether nothing can be reached in the trial's session. Its trials last
-        to their limit, and must not count as failures.
+        """Return whether nothing can be reached in the trial's session. The trials of
+        such a session last to their limit, and must not count as failures.
         """
         return record.session in self._plan.idle
 

@@ -439,10 +439,10 @@ class BackendSpec:
 
         ``reply`` takes the messages of a prompt, each a dict with ``role`` and
         ``content``, and returns the text of the reply. With ``ChatReply(text=...,
-        usage=Usage(prompt=..., completion=...))`` in its place, tokens are counted. It
-        is called in threads, for several subjects at once unless ``concurrency=1``; it
-        may be async. It gets no pictures, temperature, seed or limit of tokens, and
-        sets its own.
+        usage=Usage(prompt=..., completion=...))`` in its place, tokens are counted.
+        ``reply`` is called in threads, for several subjects at once unless
+        ``concurrency=1``, and may be async. It gets no pictures, temperature, seed or
+        limit of tokens, and sets its own.
 
         A call that raises ConnectionError, TimeoutError, or ``ChatFaultError`` of a
         kind that may pass (``"rate_limit"``, ``"overload"``, ...) is made again, as for

@@ -574,11 +574,12 @@ def plan(
 
     ``models`` may be a run (``open_run`` opens one by its id), whose models, protocols,
     views, design and subjects are then used, unless others are given. ``icc`` is the
-    intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
-    third player (for example, what a pilot run showed). With ``ask``, the model answers
-    the first questions now. ``plugins`` is as in ``run``, and ``options`` are any other
-    options of ``run``. To find how many subjects are needed, try several values of
-    ``subjects``. Raise CheeseBenchError for a mistake in the arguments.
+    intraclass correlation of a subject's trials (None: 0.3, or 0 for an agent without
+    memory), and ``rate`` the pass rate of the third player (for example, what a pilot
+    run showed). With ``ask``, the model answers the first questions now. ``plugins`` is
+    as in ``run``, and ``options`` are any other options of ``run``. To find how many
+    subjects are needed, try several values of ``subjects``. Raise CheeseBenchError for
+    a mistake in the arguments.
     """
     _check_shares(icc=icc, rate=rate)
     found = api.plugins_with(plugins, models)

@@ -132,7 +132,7 @@ def _reply_tokens(
 
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
-    """Return the tokens that end a reply. They are sent only to a user's own server,
+    """Return the tokens that end a reply, or none. Only a user's own server gets them,
     because other servers refuse tokens that they do not know.
     """
     takes = backend.serve is not None and backend.capabilities.stop
@@ -265,8 +265,8 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
 def replayed_models(
     plugins: PluginManager, plans: Iterable[CellPlan]
 ) -> dict[str, LanguageModel]:
-    """Return the language models of a recorded run, as its plans describe them. They
-    have no server.
+    """Return the language models of a recorded run, by name, as its plans describe
+    them. These models have no server.
     """
     return {
         plan.model: LanguageModel(
@@ -491,7 +491,7 @@ def _construct(specification: Specification) -> Construct | None:
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
     """Return the animals' value that the verdict compares with: a pass rate, or the
-    mean of a measure. It is None if the protocol has no reference.
+    mean of a measure. Return None if the protocol has no such reference.
     """
     reference = specification.judged
     if reference is None:

@@ -407,7 +407,7 @@ class Reporting:
     @property
     def _acting_baseline(self) -> str:
         """The baseline's name if its model acted where none of this run's replies named
-        an action. Otherwise it is empty.
+        an action, otherwise "".
         """
         comparing, found = self._run.comparing, self._summary
         cells = () if found is None else found.cells
