@@ -395,7 +395,7 @@ class Run:
         return self._summaries()[1]
 
     def _summaries(self) -> tuple[RunSummary, RunSummary]:
-        """Return the summary of reports, and ``summary``."""
+        """Return the summary as reports show it, and as ``summary`` does."""
         written = self._written()
         if self._read is None or self._read[0] != written:
             with self._log() as log:

@@ -361,7 +361,7 @@ def _row(
 
 def gap(cells: Iterable[CellResult]) -> str:
     """Return by how many points the rates on the public protocols exceed the rates on
-    their twins on average, or a dash if there are no twins.
+    their twins on average, or a dash if no protocol has both rates.
     """
     cells = list(cells)
     rates = {cell.plan.protocol: cell.rate for cell in cells if cell.rate is not None}

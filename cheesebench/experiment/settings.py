@@ -570,7 +570,7 @@ def _file_in(frozen: FrozenSet, name: str) -> str:
 
 
 def _with_study(given: Given, study: Study) -> Given:
-    """Return the options, completed with the study's values."""
+    """Return the options, completed with the study's design and views."""
     # --subjects asks for several subjects with whole schedules, as in the design
     # cohort. A study's own design has only one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"

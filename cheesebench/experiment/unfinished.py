@@ -83,7 +83,6 @@ def present_set(
 
 
 def _cut_off(log: RunLog, plan: CellPlan) -> set[int]:
-    """Return the subjects that the budget has cut off."""
     return {
         records[0].subject
         for records in log.recorded_subjects(plan)

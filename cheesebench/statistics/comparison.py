@@ -4,10 +4,11 @@ worse, no loss of a certain size, or undecided.
 The difference of a pair is the first run's score minus the second's, from -1 to 1. A
 run is better or worse if a sign-flip test rejects "no change", corrected over the
 compared protocols (Holm 1979). The test is exact, because the members of a pair are
-exchangeable under that hypothesis. A loss of ``LOSS`` is excluded if the evidence
-against it reached 20 to 1: the wealth of bets on "no such loss" grew 20-fold
-(``betting``). Both tests need a number of pairs that was fixed beforehand, because a
-run that stopped because of its results is lucky or unlucky.
+exchangeable under that hypothesis. A loss of ``LOSS`` (for a measure, see
+``CellCounts.loss``) is excluded if the evidence against it reached 20 to 1: the wealth
+of bets on "no such loss" grew 20-fold (``betting``). Both tests need a number of pairs
+that was fixed beforehand, because a run that stopped because of its results is lucky or
+unlucky.
 """
 
 from __future__ import annotations
@@ -1390,7 +1391,6 @@ def _changes(
 
 
 def _comparable(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of the facts to compare."""
     agents = {before.get("agent"), after.get("agent")}
     # A program has no settings of a language model.
     one_program = len(agents) == 2 and NO_AGENT in agents
