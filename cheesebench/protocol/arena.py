@@ -73,7 +73,9 @@ def _draw(
     glyph_of: dict[Square, str] | None = None,
     door: dict[Square, str] | None = None,
 ) -> Drawn:
-    """Draw walkable squares with their zones, surrounded by walls one square thick."""
+    """Draw walkable squares with their zones, surrounded by walls one square thick.
+    Raise GeneratorError if there are too many kinds of cells.
+    """
     glyph_of, door = glyph_of or {}, door or {}
     left, top = (min(square[axis] for square in zones_of) - 1 for axis in (0, 1))
     width, height = (
@@ -230,7 +232,8 @@ def radial(options: documents.Radial) -> Drawn:
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A
     diagonal arm of width 1 is a staircase, because a subject cannot move diagonally
     past a corner. Quarter turns map diagonal arms onto each other. The last cell of an
-    arm is its cup, which is drawn as ``o``. Its first cells are a door.
+    arm is its cup, which is drawn as ``o``. Its first cells are a door. Raise
+    GeneratorError if the given hub is too small, or there are too many kinds of cells.
     """
     half = (options.width - 1) // 2
     directions = [

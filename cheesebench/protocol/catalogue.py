@@ -240,7 +240,7 @@ class Catalogue:
 
     def load(self, path: Path) -> BaseSpecification:
         """Load one file. Raise ProtocolError with all of its errors, or PluginError if
-        no plugin handles it.
+        no plugin handles it, or the plugin that does so fails.
         """
         path = Path(path)
         if path not in self._loaded:
@@ -254,7 +254,7 @@ class Catalogue:
 
     def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
         """Load one file. Return the specification (None if there are errors) and all
-        findings, in the order of the file.
+        findings, in the order of the file. Raise PluginError as ``load`` does.
         """
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
@@ -493,7 +493,8 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
 
 
 def load_protocol(path: Path | str) -> Specification:
-    """Load and check one arena protocol. Raise ProtocolError with all of its errors.
+    """Load and check one arena protocol. Raise ProtocolError with all of its errors, or
+    if it has no arena, and PluginError as ``Catalogue.load`` does.
 
     If the file has ``extends``, the parent may be beside the file or among the
     installed protocols.

@@ -767,8 +767,8 @@ class _Checks:
                 yield from self.spec.arena.cells_of(name)
 
     def possible(self, place: Place) -> list[str]:
-        """Return the places that are possible: the place itself, or the values of its
-        variable.
+        """Return the places that are possible: the place itself, the values that its
+        column can draw or, for any other variable, all zones and solids.
         """
         if not place.variable:
             return [place.name]

@@ -153,7 +153,7 @@ def _with(node: Node, name: str, value: Node) -> Node:
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
     """Return the tree with tables instead of the file names that draws have under
-    ``of``.
+    ``of``. A file with an error is reported, and its name stays.
     """
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
@@ -261,7 +261,7 @@ def columns_of(measure: str) -> tuple[str, ...]:
 
 def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
     """Return the tree with rows instead of the file names that references have under
-    ``animals``.
+    ``animals``. A file with an error is reported, and its name stays.
     """
     references = root.child("reference")
     if references is None or not isinstance(references.value, list | tuple):

@@ -643,7 +643,7 @@ class Until(DocumentModel):
 
     @property
     def window(self) -> int:
-        """Number of the latest trials in which outcomes are counted."""
+        """Number of the latest trials that are looked at."""
         return self.count if self.of is None else self.of
 
 

@@ -778,7 +778,8 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 def as_text(value: RuntimeValue) -> str:
     """Return a value as text for readers. Numbers have up to six digits, sets are
-    sorted, and true and false are 1 and 0, so equal values have equal texts.
+    sorted, and true and false are 1 and 0, so equal values have equal texts. None and
+    an empty set are ``none``.
     """
     if value is None:
         return "none"

@@ -92,8 +92,9 @@ class Names:
         """Parse, resolve and type-check one expression. If its text has an error,
         report this at its column and return None.
 
-        ``want`` is the required type. ``it`` says whether the name ``it`` is defined in
-        the expression.
+        A number where a name is needed is reported, too, but returned. ``want`` is the
+        required type (None: any). ``it`` says whether the name ``it`` is defined in the
+        expression.
         """
         if isinstance(value, bool):
             return ex.Number(int(value))

@@ -473,7 +473,8 @@ class _Resolver:
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
         """Report (226) a verdict about a measure if it lacks a key, could never be a
-        FAIL, or is asked for ``success`` or for names.
+        FAIL, or is asked for ``success`` or for names, or if the animals' value is
+        outside its range.
         """
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
@@ -570,7 +571,7 @@ class _Resolver:
 
     def _rows(self) -> list[_Counted]:
         """Return rows of animal, session, number of trials, and the sum of their values
-        (the passes, or the value of one trial).
+        (the passes, or the value of one trial). Report invalid rows.
         """
         if self.written.only:
             sentence = "'only' chooses rows of a file, but 'animals' names no file."
@@ -687,7 +688,8 @@ class _Resolver:
         self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]
     ) -> _Computed:
         """Return the mean of the curve over these sessions. If they are the judged
-        sessions, each is weighted by its judged trials.
+        sessions, each is weighted by its judged trials. The values are unknown if the
+        curve ends before the last of these sessions.
 
         The standard deviation is the mean of the sessions' standard deviations. This is
         an upper bound. The true value depends on the correlation between an animal's
@@ -942,8 +944,8 @@ def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:
 
 
 def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation over animals for each session, up to the first
-    session that is missing.
+    """Return mean and standard deviation (0 for a single animal) over animals for each
+    session, up to the first session that is missing.
     """
     rates: dict[int, list[float]] = {}
     for _, session, trials, passed in rows:

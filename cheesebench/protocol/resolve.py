@@ -122,7 +122,7 @@ class TrialBuilder(Lookup):
         self, say: Sequence[str], given: object, path: Sequence[str | int]
     ) -> tuple[str, ...]:
         """Return the lines of text. Report lone braces, and braces without the name of
-        a variable.
+        a variable. With a lone brace, no lines are returned.
         """
         for number, text in enumerate(say):
             node = self.root.find((*path, number) if isinstance(given, list) else path)
@@ -455,8 +455,8 @@ class TrialBuilder(Lookup):
         *,
         watch: bool = False,
     ) -> tuple[spec.RuleSpec, ...]:
-        """Resolve rules. The rules of ``watch`` must not have ``go``, ``end`` or
-        ``after``.
+        """Resolve rules. Rules without exactly one trigger are left out. The rules of
+        ``watch`` must not have ``go``, ``end`` or ``after``.
         """
         return tuple(
             built
@@ -508,7 +508,8 @@ class TrialBuilder(Lookup):
 
     def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
         """Return the trigger of a rule. Unless there is exactly one, report an error
-        and return None.
+        and return None. If there is none, but an unknown key that may be a misspelt
+        trigger, nothing more is reported.
         """
         node = self.root.find(path)
         given = [key for key in ex.TRIGGERS if getattr(rule, key) is not None]
@@ -525,7 +526,7 @@ class TrialBuilder(Lookup):
 
     def _is_whatever(self, rule: doc.Rule) -> bool:
         """Return whether a rule is about any action (``act: any``), or about anything
-        that blocks the way (``press: any``).
+        that blocks the way (``press: any``, if nothing is called ``any``).
         """
         named = {*self.names.places, *self.names.variables}
         return rule.act == ANY or (rule.press == ANY and ANY not in named)
@@ -666,8 +667,9 @@ class DrawBuilder(Lookup):
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
         """Return the rows to draw from. A row is repeated in proportion to its weight.
-        With ``sample``, the rows are all combinations of members or, if each member is
-        dealt out only once, there are none.
+        Weights that do not fit are reported and ignored. With ``sample``, the rows are
+        all combinations of members or, if each member is dealt out only once, there are
+        none.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
@@ -741,7 +743,9 @@ class DrawBuilder(Lookup):
     def _check_permutations(
         self, draw: doc.Draw, values: Sequence[Any], place: Sequence[str]
     ) -> None:
-        """Report (206) too many permutations, none, or a value that appears twice."""
+        """Report (206) if there are no permutations or too many, or if a value appears
+        twice.
+        """
         if len(draw.into) > len(values):
             sentence = f"'permute' has {len(values)} value{'s' * (len(values) != 1)}, but 'into' asks for {len(draw.into)}."
             self._error((*place, "into"), sentence, "Ask for fewer.")
@@ -934,8 +938,9 @@ class EvidenceBuilder(Lookup):
     def measure(
         self, written: object, path: Sequence[str | int]
     ) -> ex.Expression | None:
-        """Resolve a measure: an expression, or a list of names with conditions. Return
-        None for an expression with an error.
+        """Resolve a measure: an expression, or a list of names with conditions. Either
+        may be the ``value`` of a measure with ``by``. Return None for an expression
+        with an error.
         """
         if isinstance(written, doc.MeasureBy):
             self._check_conditions(written, path)
@@ -1408,8 +1413,8 @@ class _Builder(Lookup):
         return variables
 
     def success(self) -> ex.Expression | None:
-        """Return the condition of success, or None. It must not count earlier
-        successes, because it defines what they are.
+        """Return the condition of success, or None if there is no valid one. It must
+        not count earlier successes, because it defines what they are.
         """
         tree = self.expression(self.document.success, ("success",), ex.TRUTH)
         if any(
@@ -1442,7 +1447,9 @@ class _Builder(Lookup):
         return spec.StartSpec(at, start.face, is_variable, start.carry)
 
     def _check_heading(self, variable: str) -> None:
-        """Check that all values of a variable are headings of this arena."""
+        """Report (207) a variable that can hold anything but headings of this arena or
+        ``random``.
+        """
         self.names.used.add(variable)
         if self.names.variables[variable].kind != "name":
             self._no_heading(

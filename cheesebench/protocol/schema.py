@@ -106,8 +106,8 @@ def _tidied(model: _Schema) -> _Schema:
 
 
 def _close_mappings(schema: _Schema) -> None:
-    """Restrict the keys of open mappings to names, and allow null values, at every
-    depth.
+    """Restrict the keys of open mappings to names, and allow null values, in place. The
+    members of a union are treated alike.
     """
     for keyword in ("patternProperties", "additionalProperties"):
         if isinstance(values := schema.get(keyword), dict):

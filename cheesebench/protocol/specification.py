@@ -134,7 +134,7 @@ class DrawSpec:
     keep_if: ex.Expression | None
     sample: str | None = None
     """The group or set whose members are dealt to ``columns`` in random order. ``rows``
-    is then empty.
+    is then empty. None: ``rows`` are drawn.
     """
 
 
@@ -207,7 +207,8 @@ class UntilSpec:
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
     """A block of the schedule. It has at most ``repeat`` repetitions, with at most
-    ``most`` trials in total (None: no such limit).
+    ``most`` trials in total (None: no such limit). The criterion ``until`` ends a
+    repetition early (None: there is none).
     """
 
     name: str
@@ -218,7 +219,9 @@ class BlockSpec:
     until: UntilSpec | None
     most: int | None = None
     ends: UntilSpec | None = None
-    """A criterion that ends the block. It counts repetitions, by their last trials."""
+    """The criterion that ends the block early (None: there is none). It counts
+    repetitions, by their last trials.
+    """
 
     @property
     def planned(self) -> int:
@@ -286,10 +289,11 @@ class ReferenceSpec:
 
     ``over`` has the sessions that ``value`` covers. It is empty if they are unknown.
     ``sd`` is the standard deviation between the animals' rates (or mean values).
-    ``curve`` has the mean in each session, from session 1, and ``curve_sd`` the
-    standard deviation between animals in each session. ``dose`` is the animals'
-    training (None: unknown). With ``better``, the verdict is about this measure, and
-    ``margin`` and ``range`` are in its unit (a ``range`` of None: unbounded).
+    ``interval``, ``n_animals`` and ``sd`` are None if they are unknown. ``curve`` has
+    the mean in each session, from session 1, and ``curve_sd`` the standard deviation
+    between animals in each session. ``dose`` is the animals' training (None: unknown).
+    With ``better``, the verdict is about this measure, and ``margin`` and ``range`` are
+    in its unit (a ``range`` of None: unbounded).
     """
 
     measure: str
@@ -323,7 +327,8 @@ class ReferenceSpec:
     @property
     def record(self) -> records.ReferenceValue:
         """The reference as records and statistics use it, without ``dose``, ``where``
-        and ``margin``.
+        and ``margin``. It names the measure only if the verdict is about the measure,
+        and has a ``range``.
         """
         measured = None
         if self.better is not None and self.range is not None:

@@ -41,7 +41,9 @@ def read_structure(
 
     Unknown keys are reported and removed, so that names can be checked in the same
     pass. With any other error, the result is None. ``look_up`` resolves a document's
-    names, so that unknown names are reported even then.
+    names, so that unknown names are reported even then. If the file is written in
+    another version of the language, only this is reported. Raise PluginError as
+    ``read_shape`` does.
     """
     version = root.child("version")
     if (
@@ -256,8 +258,8 @@ def _report_null(node: Node, key: str, diagnostics: Diagnostics) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return the value without keys that are null. As with ``extends``, null deletes a
-    key.
+    """Return the value without keys that are null, at any depth. As with ``extends``,
+    null deletes a key. Nulls in lists stay.
     """
     if isinstance(value, dict):
         return {
@@ -461,8 +463,8 @@ def _report_missing_key(
 def _nested(
     data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]
 ) -> list[str]:
-    """Return the keys inside `schedule` that are read as blocks, but belong at the top
-    level.
+    """Return the keys inside ``schedule`` that are read as blocks, but belong at the
+    top level.
     """
     names = dict.fromkeys(
         str(e["loc"][1])
@@ -710,7 +712,8 @@ def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     unknown keys.
 
     ``noun`` names the kind of file in messages. ``begins`` is an example of its first
-    line. Raise FileError with a finding for each error.
+    line. Raise FileError with a finding for each error, or PluginError as
+    ``read_shape`` does.
     """
     diagnostics = Diagnostics()
     document = None

@@ -105,7 +105,8 @@ def _exchanged(
     digest: _Digest,
 ) -> tuple[dict[str, Any], bool]:
     """Return the values of a twin, and whether they count as different from the public
-    protocol's.
+    protocol's. Raise OptionError if the map is reoriented, but the protocol depends on
+    its orientation.
     """
     values: dict[str, Any] = copy.deepcopy(dict(plain))
     glyphs = _GlyphExchange(specification, _permutations(declared.glyphs, digest))
@@ -294,7 +295,7 @@ def _conditions(trial: Mapping[str, Any]) -> Iterable[Any]:
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """A new orientation of a map, which is first mirrored left to right, then turned
-    clockwise by ``quarters``.
+    clockwise by ``quarters`` quarter turns.
     """
 
     mirrored: bool
@@ -320,7 +321,7 @@ class _Layout:
 
 def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) -> None:
     """Reorient the map of a twin in place, and everything that is written in its
-    coordinates.
+    coordinates. Tests whose actions move the subject are removed.
     """
     arena = values["arena"]
     rows = arena["map"].rstrip("\n").split("\n")

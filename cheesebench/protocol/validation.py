@@ -200,7 +200,8 @@ def construct_status(specification: Specification) -> Status:
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
     """Return the highest pass rates that subjects can have according to a stored audit,
-    or None if there is no audit. A rate is None if the audit does not have it.
+    or None if no audit belongs to the protocol. A rate is None if the audit does not
+    have it.
 
     ``first`` is for the first trial. It is the rate of a subject that forgets
     everything between trials, because each of its trials is like the first. It is
@@ -228,8 +229,8 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
 
 def ability_scale(specification: Specification) -> records.AbilityScale | None:
     """Return the ends of the ability scale according to a stored audit. Return None if
-    no audit gives them, if the construct fails an audit, or if the verdict is about a
-    measure, for which no ceiling is stored.
+    no audit gives them, if there is no construct or it fails an audit, or if the
+    verdict is about a measure, for which no ceiling is stored.
 
     ``without`` is the highest ceiling of the lesions that abolish the construct. A
     lesion whose ceiling is not proved may leave more, so all ceilings must be proved.
@@ -395,7 +396,8 @@ def _simple(finding: Mapping[str, Any]) -> Simple | None:
 
 def failed(specification: Specification) -> tuple[str, float] | None:
     """Return the first lesion of the construct that fails a stored audit, and the rate
-    (or the mean of the measure that is judged) with it, or None.
+    (or the mean of the measure that is judged) with it. Return None if there is none,
+    or its audit lacks the rate.
     """
     construct = specification.construct
     named = [] if construct is None else [str(one) for one, _ in construct.abolished_by]
