@@ -210,7 +210,7 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
     folder = real_path(Path(specification.path)).parent
     for report in _reports(folder, specification):
         most: dict[str, float] = {}
-        for finding in report.get("findings", ()):
+        for finding in _rows(report, RULE):
             try:
                 numbers = finding["numbers"]
                 most[finding["rule"]] = float(
@@ -300,7 +300,7 @@ def most_left(specification: Specification) -> tuple[str, float, bool] | None:
     )
     left: dict[str, tuple[float, bool]] = {}
     for report in _reports(real_path(Path(specification.path)).parent, specification):
-        for finding in report.get("findings", ()):
+        for finding in _rows(report, RULE):
             with suppress(
                 TypeError, LookupError, ValueError, AttributeError, OptionError
             ):

@@ -248,6 +248,8 @@ def test_odd_findings_say_nothing(tmp_path: Path, findings: object) -> None:
         )
         == "declared"
     )
+    assert audited_ceilings(specification) == Ceilings(first=None, all=None)
+    assert most_left(specification) is None
 
 
 def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> None:
