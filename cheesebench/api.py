@@ -18,10 +18,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from cheesebench import arguments, tables
+from cheesebench import arguments, filming, tables
 from cheesebench.budgets import larger_budgets
 from cheesebench.chat import BackendSpec
-from cheesebench.commands import film
 from cheesebench.errors import (
     OptionError,
     PluginError,
@@ -328,11 +327,13 @@ class PlayedTrial:
         second, and return its path. Raise OptionError for a trial of a dialogue, and
         for a file that is not named ``*.gif`` or cannot be written.
         """
-        film.check(self.plan, os.fspath(path))
+        filming.check(self.plan, os.fspath(path))
         if not 1 <= speed <= 1000:
             raise OptionError(f"--speed {speed}: give 1 to 1000 steps a second.")
         with RunLog.open_read_only(self._path) as log:
-            content = film.film_of(log, self._plugins, self.plan, self._record, speed)
+            content = filming.film_of(
+                log, self._plugins, self.plan, self._record, speed
+            )
         return _written(Path(path), content)
 
     def _repr_html_(self) -> str:

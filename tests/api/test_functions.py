@@ -361,7 +361,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "nothing to compare": (lambda: cheesebench.verdict("scores.csv"), "a second log, or value=."),
     "a bad value": (lambda: cheesebench.verdict("scores.csv", value=7), "value=7 is not between"),
-    "bad limits": (lambda: cheesebench.verdict("scores.csv", limits=(1, 0)), "Change limits=."),
+    "bad limits": (lambda: cheesebench.verdict("scores.csv", limits=(1, 0)), "limits=(LOW, HIGH)"),
     "no score": (lambda: cheesebench.verdict("scores.csv", value=0.5, limits=(0, 0.6)), "limits="),
     "a bad format": (lambda: cheesebench.figures("taken", formats=["gif"]), "formats='gif'"),
     "a bad width": (lambda: cheesebench.figures("taken", width=99), "width=99: give"),
@@ -439,6 +439,8 @@ def test_an_audit_shows_its_progress_in_a_notebook(
         cheesebench.audit("t_maze", trials=10, parts="chance", views="ascii_2d")
         return capsys.readouterr().err
 
+    # Another test may have imported it.
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     assert shown() == ""
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     assert re.search(r"part 1 of 1, chance.*Audited t_maze in [\d.]+ m?s\.\n$", shown())
