@@ -710,7 +710,7 @@ class Run:
 
     def _next_step(self, lost: Sequence[CellResult]) -> str:
         how = f"cheesebench.run(..., resume='{self.id}') continues the run"
-        if all(one.keeps_silence or one.outcomes.get("run anew") for one in lost):
+        if all(one.lost_for_good or one.outcomes.get("run anew") for one in lost):
             how = "start a new run, because this one would lose the same trials"
         return f"run.journal() has the details; {how}."
 

@@ -190,7 +190,8 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     )
     if cell.measured is None:
         del values["measured"], values["margin"], values["animals"]
-    for rare in ("doubts", "untested"):
+    values["silent"] = cell.silent if cell.silent[1] else ()
+    for rare in ("doubts", "untested", "silent"):
         if not values[rare]:
             del values[rare]
     values["subjects"] = [
@@ -218,6 +219,6 @@ def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
         low, high = map(float, measured["range"])
         measured = Measured(**{**measured, "range": (low, high)})
     doubts = tuple(map(str, values.get("doubts", ())))
-    return CellCounts(
-        **{**values, "subjects": subjects, "measured": measured, "doubts": doubts}
-    )
+    none, replies = map(int, values.get("silent", (0, 0)))
+    read = {"subjects": subjects, "measured": measured, "doubts": doubts}
+    return CellCounts(**{**values, **read, "silent": (none, replies)})

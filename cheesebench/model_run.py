@@ -84,6 +84,9 @@ class ModelRun:
         self._existing = earlier.existing
         #: Number of trials that a resumed run had in its log.
         self.recorded = 0
+        #: Number of replies that a resumed run had, without those of cells that were
+        #: begun anew.
+        self.replies = 0
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
@@ -131,6 +134,7 @@ class ModelRun:
         if not self.is_worker:
             with self.nothing_left_behind():
                 self._begin_anew(cells)
+                self.replies = self.log.calls.in_cells()
                 self._reach_models(cells)
 
     def _check_controls(self, cells: Sequence[Cell]) -> None:

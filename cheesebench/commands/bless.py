@@ -141,9 +141,16 @@ def _nothing_to_lose(
 
 
 def _misleading(run: CountedRun) -> Iterator[str]:
-    """Yield warnings about a baseline that has too few subjects, or whose number of
-    subjects depended on its results.
+    """Yield warnings about a baseline in which many replies named no action, that has
+    too few subjects, or whose number of subjects depended on its results.
     """
+    for cell in run.cells:
+        if cell.is_silent:
+            none, replies = cell.silent
+            yield (
+                f"{none:,} of the {replies:,} replies that count on {cell.protocol} named no action, so this baseline is low for "
+                "a reason that may not be the model's. Mend the template, the stop words or the limits, and bless a new run."
+            )
     if run.is_sequential:
         yield (
             "the run stopped because of its results, so it is lucky (or unlucky) on average, and later runs look worse "

@@ -1225,6 +1225,30 @@ _REMEDIES = tuple(
 )
 
 
+#: Patterns for texts of malformed answers, each with what to do about them.
+_MALFORMED = tuple(
+    (re.compile(f"malformed: {pattern}"), what)
+    for pattern, what in (
+        (
+            "The answer (breaks off|is empty)",
+            "Mend what ends the server's answers too early (a crash, a time limit, a proxy)",
+        ),
+        (
+            "The answer ",
+            "Mend what answers in the server's place (a proxy, a login page, another program)",
+        ),
+        ("", "Mend the model or its server (template, stop words, limits)"),
+    )
+)
+
+
+def to_mend(told: str) -> str:
+    """Return what to do about a malformed answer, from the text of its fault. Return ""
+    for other faults.
+    """
+    return next((what for pattern, what in _MALFORMED if pattern.match(told)), "")
+
+
 def said(fault: ChatFaultError, attempts: int = 1) -> str:
     """Return the kind and text of a fault, with a remedy if one is known. Several
     attempts are counted.

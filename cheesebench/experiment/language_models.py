@@ -564,17 +564,16 @@ _WAIT = (
     "Check that a server runs at this address (--base-url) and can be reached from here. A server that is still loading "
     "its model may take minutes: wait until it answers, and run this again."
 )
-#: Remedy if a server responds, but fails.
-_MEND = (
-    "Find the cause in the server's log, repair it, and run this again. If the log does not contain this call, check the address "
-    "(--base-url)."
+#: A server whose log lacks the call is not the one that was meant.
+_ADDRESS = (
+    "If the server's log does not contain this call, check the address (--base-url)."
 )
+#: Remedy if a server responds, but fails.
+_MEND = f"Find the cause in the server's log, repair it, and run this again. {_ADDRESS}"
 #: Remedy if a model does not answer, by the kind of fault.
 _TO_REACH: Mapping[str, str] = {
     **dict.fromkeys(("timeout", "overload"), _WAIT),
     **dict.fromkeys(("connection", "server"), _MEND),
-    "malformed": "Mend the model or its server (template, stop words, limits), and run this again. If the server's log does not "
-    "contain this call, check the address (--base-url).",
     "authentication": "Check the environment variable with the key of this server.",
     "quota": "Raise the limit of the account, or add credit.",
     "unknown_model": "Check the name: it must be the one that the server gives to the model.",
@@ -586,6 +585,8 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
     told = calling.said(fault)
     said = quoted(told, 1000)
     remedy = _WAIT if fault.refused else _TO_REACH.get(fault.kind, "")
+    if mend := calling.to_mend(told):
+        remedy = f"{mend}, and run this again. {_ADDRESS}"
     if "certificate that is not trusted" in told:
         remedy = "Name the file of the authority that signed it in SSL_CERT_FILE."
     if not told.endswith(str(fault)):

@@ -328,6 +328,14 @@ class CallLog:
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
+    def in_cells(self) -> int:
+        """Return the number of replies in the run's cells, without those of cells that
+        were begun anew.
+        """
+        calls = self.by_cell()
+        found = [calls[plan.key] for plan in self._log.plans() if plan.key in calls]
+        return sum(one.totals.calls for one in found)
+
     def by_cell(self) -> dict[CellKey, CellCalls]:
         return self._grouped("", ())
 
@@ -463,6 +471,12 @@ class JournalEntry:
 _REFUSED = "The run cannot be continued:"
 #: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
+#: Matches the beginning of a journal entry about a subject that was stopped by a
+#: recorded refusal. No call was made, so there was nothing to choose from. The words
+#: cannot be a server's, which come after a colon.
+_REPEATED = re.compile(
+    r"stopped in trial [0-9]{1,9}: [a-z ]+ at call [0-9]+ of trial [0-9]+ of subject [0-9]+ \("
+)
 #: Matches the end of a journal entry that says how often a call was tried.
 _TRIED = re.compile(r", tried \d+ times[^,]*$")
 #: Matches the sentence of a journal entry that quotes an answer.
@@ -746,11 +760,14 @@ class RunLog(recorder.LogWriter):
         return {key: count for key, count in found.items() if key in done}
 
     def _stopped(self, plan: CellPlan) -> Iterator[tuple[int, int]]:
-        """Yield the trials (subject, trial) that were stopped, once for each stop."""
+        """Yield the trials (subject, trial) that were stopped, once for each stop that
+        does not only repeat a recorded refusal.
+        """
         where, values = _selection(plan, None)
         stops = f"SELECT subject, text FROM journal{where} AND kind = 'error' AND subject IS NOT NULL"
         for subject, text in self.select(stops, values):
-            if stopped := _STOPPED.match(str(text)):
+            stopped = _STOPPED.match(str(text))
+            if stopped and not _REPEATED.match(str(text)):
                 yield subject, int(stopped[1]) - 1
 
     def _asked_again(self, plan: CellPlan) -> set[tuple[int, int]]:
@@ -776,6 +793,25 @@ class RunLog(recorder.LogWriter):
         [(trials,)] = self.select(
             f"SELECT count(*) FROM trials{where} AND missing = ''", values
         )
+        return self._are_many(plan, redrawn, trials)
+
+    def may_retry(self, plan: CellPlan) -> bool:
+        """Return whether a cell would still be trusted if all of its refused calls were
+        made again (``--retry-errors``) and answered.
+        """
+        where, values = _selection(plan, None)
+        refused = self.select(
+            f"SELECT DISTINCT subject, trial FROM calls{where} AND fault != ''", values
+        )
+        anew = {(subject, trial) for subject, trial in refused}
+        anew |= self._asked_again(plan)
+        again = Counter(filter(anew.__contains__, self._stopped(plan)))
+        trials = len(set(self._begun(plan))) * plan.trials
+        return not self._are_many(plan, again, trials)
+
+    def _are_many(
+        self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int], trials: int
+    ) -> bool:
         raised = {entry.subject for entry in self.journal(plan, "traceback")}
         by_subject = Counter[int]({one: -1 for one in raised if one is not None})
         for (subject, _), times in redrawn.items():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cheesebench.experiment import unfinished
+from cheesebench.experiment import calling, unfinished
 from cheesebench.experiment.log import RunLog
 from cheesebench.records import CellPlan
 from cheesebench.redaction import alike
@@ -88,6 +88,12 @@ class Findings:
     """
     in_ci: bool
     """Whether this is a CI job, whose run is in an artifact."""
+    replies: int = 0
+    """Number of replies of the run's cells."""
+    earlier: int = 0
+    """Number of these replies that are from earlier sessions of a resumed run."""
+    may_retry: bool = False
+    """Whether ``--retry-errors`` would leave no cell with too many repeated trials."""
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of cells with this verdict, without controls."""
@@ -174,6 +180,21 @@ class Findings:
         return [said] if found else []
 
     @property
+    def reused(self) -> list[str]:
+        """A list with the phrase on replies that a resumed run has reused. It is empty
+        if there are none.
+        """
+        if not self.earlier:
+            return []
+        if self.earlier >= self.replies:
+            return [
+                f"nothing was asked: all {self.replies:,} replies are from an earlier attempt"
+            ]
+        return [
+            f"{self.earlier:,} of {self.replies:,} replies are from an earlier attempt"
+        ]
+
+    @property
     def forgiven(self) -> list[str]:
         """Phrases on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
@@ -185,6 +206,8 @@ class Findings:
 #: before it runs anything. ``NOT_COMPARED``: the session's run cannot be compared.
 REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
+#: What to do if a continued run would end in the same way.
+NEW_RUN = "start a new run (in CI: push a commit)"
 #: Matches the part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
 #: Matches the remark on a cell that was begun anew. The group is how many replies were
@@ -197,16 +220,19 @@ _CHANGED = (
 )
 #: Patterns for the beginnings of causes, with the remedy.
 _TO_MEND = (
-    (re.compile(r"malformed: (?!The answer)"), _CHANGED),
     (
-        re.compile(r"malformed: "),
-        "Find what answers in the server's place (a proxy, a login page), and mend that",
+        re.compile(r"malformed: (?!The answer)|[0-9]+ empty replies in a row"),
+        _CHANGED,
     ),
     (
         re.compile(r"connection: |timeout: "),
         "See to it that the server runs and can be reached",
     ),
     (re.compile(r"quota: "), "Raise the limit of the account, or add credit"),
+    (
+        re.compile(r"context too long"),
+        "Give the model a longer context, or shorten its prompts",
+    ),
 )
 
 
@@ -231,6 +257,7 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     if status == pytest.ExitCode.OK:
         # The settings come last, because they are not the reason for a success.
         parts = [*_nothing_failed(found), *found.begun_anew, *found.other_settings]
+        parts += found.reused * found.gates
     elif status == pytest.ExitCode.TESTS_FAILED:
         parts = [*found.other_settings, *_something_failed(found)]
     else:
@@ -290,25 +317,40 @@ def _of_failures(found: Findings) -> str:
             changed=bool(found.other_settings),
         )
     if found.compared is None:
-        return ""  # The report above already names the command.
+        # The report above already names a command that continues the run.
+        return _to_mend(found) if any(map(CellResult.kept, found.faults)) else ""
     if found.budgets:
         return _with_larger_budgets(found)
     if found.unmeasured:
-        lost = [cell for cell in found.cells if cell.verdict is Verdict.ERROR]
-        if any(cell.outcomes.get("run anew") for cell in lost):
-            return "Start a new run (in CI: push a commit), because stops made this one repeat too many trials."
-        return _to_mend(found)
+        return _of_unmeasured(found)
     return _after_comparing(found, found.compared)
 
 
+def _of_unmeasured(found: Findings) -> str:
+    lost = [cell for cell in found.cells if cell.verdict is Verdict.ERROR]
+    if any(cell.outcomes.get("run anew") for cell in lost):
+        new = _new_run(found)
+        return f"{new[:1].upper()}{new[1:]}, because stops made this one repeat too many trials."
+    return _to_mend(found)
+
+
 def _to_mend(found: Findings) -> str:
-    """Return the remedy for the first cause of missing trials."""
-    first = next(iter(found.faults), "")
-    if "empty replies in a row" in first:
-        return f"{_CHANGED}, then start a new run (in CI: push a commit), because this one keeps its empty replies."
-    fitting = (text for pattern, text in _TO_MEND if pattern.match(first))
-    text = next(fitting, "Remove the cause")
+    """Return the remedy for a cause of missing trials: the first that a continued run
+    would keep or, if there is none, the first.
+    """
+    cause = next(filter(CellResult.kept, found.faults), next(iter(found.faults), ""))
+    fitting = (text for pattern, text in _TO_MEND if pattern.match(cause))
+    text = next(fitting, calling.to_mend(cause) or "Remove the cause")
+    if "refused" in CellResult.kept(cause) and found.may_retry and not found.in_ci:
+        again = f"`--resume {found.run_id} --retry-errors`"
+        return f"{text}, then continue the run with {again}, which asks again what was refused."
+    if what := CellResult.kept(cause):
+        return f"{text}, then {_new_run(found)}, because this one keeps its {what}."
     return f"{text}, then continue the run with {_resume(found)}."
+
+
+def _new_run(found: Findings) -> str:
+    return NEW_RUN if not found.in_ci else "start a new run (push a commit)"
 
 
 def _with_larger_budgets(found: Findings) -> str:
@@ -328,18 +370,34 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
     """
     if not found.fails_comparison:
         return ""
+    if any(gate.silence(compared)):
+        return _of_silence(found, compared)
     if compared.worse:
         bless = f"`cheesebench bless {found.run_id} {compared.second}`"
         if found.in_ci:
             return (
-                "What was lost can be watched on the page in the job's artifact. If the loss is intended, unpack the "
-                f"artifact in your clone, run {bless}, and commit baselines/{compared.second}.json."
+                "What was lost can be watched on the page in the job's artifact. To test a mended model, push a commit: this "
+                "job, run again, asks nothing twice. If the loss is intended, unpack the artifact in your clone, "
+                f"run {bless}, and commit baselines/{compared.second}.json."
             )
         return (
-            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, make this run "
-            f"the new baseline: {bless}."
+            f"To watch what was lost: `cheesebench report {found.run_id} --html`. To test a mended model, {NEW_RUN}. "
+            f"If the loss is intended, make this run the new baseline: {bless}."
         )
-    return gate.to_decide(compared, f"Continue the run with {_resume(found)}.")
+    resume = f"Continue the run with {_resume(found)}."
+    return gate.to_decide(compared, _to_mend(found) if found.faults else resume)
+
+
+def _of_silence(found: Findings, compared: RunComparison) -> str:
+    """Return the remedy for replies that named no action, where ``compared`` has fewer
+    of them.
+    """
+    where = (
+        ", in a clone in which the job's artifact is unpacked" if found.in_ci else ""
+    )
+    cell = next(gate.silent(compared))
+    show = f"`cheesebench show {found.run_id} --protocol {cell.protocol} --unparsed`"
+    return f"{_CHANGED}, then {_new_run(found)}, because this one keeps its replies. To read them: {show}{where}."
 
 
 def how_to_act(
@@ -351,7 +409,7 @@ def how_to_act(
     """
     show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
-    push = "push a commit" if in_ci else "start a new run (in CI: push a commit)"
+    push = "push a commit" if in_ci else NEW_RUN
     again = (
         "run the job again"
         if in_ci
@@ -428,5 +486,7 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"{plural(found.undecided, 'cell')} inconclusive (counted as failed: --inconclusive=fail)"
     if found.compared is not None and found.fails_comparison:
         yield gate.loss(found.compared, cause)
+        yield from gate.silence(found.compared)
+        yield from found.reused
     if found.stopped:
         yield f"{found.cells_text(found.stopped)} stopped by another plugin"

@@ -96,8 +96,8 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         are = "is" if sum(marks) == 1 else "are"
         what = f"{are} lost, because too many trials were run anew after a stop"
         remedy = "Start a new run"
-    elif "empty replies in a row" in cause:
-        remedy = "Mend the model or its server, then start a new run: this one keeps its empty replies"
+    elif kept := next(filter(None, map(result.kept, result.causes)), ""):
+        remedy = f"Fix the cause, then start a new run: this one keeps its {kept}"
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
         f"This says nothing about the model. {remedy}.{_last_answer(run, result)}"

@@ -216,7 +216,7 @@ class Reporting:
         cells = [
             one
             for one in self._summary.cells
-            if self._run.interrupted or not one.keeps_silence
+            if self._run.interrupted or not one.lost_for_good
         ]
         return [one.plan for one in cells if not exit_status.is_over(log, one.plan)]
 
@@ -375,6 +375,10 @@ class Reporting:
             unfinished=self._unfinished,
             baseline=self._acting_baseline,
             in_ci=ci.is_ci(),
+            replies=0 if run.log is None else run.log.calls.in_cells(),
+            earlier=run.replies,
+            may_retry=run.log is not None
+            and all(map(run.log.may_retry, run.log.plans())),
         )
 
     def _reason(

@@ -85,6 +85,9 @@ LOSS = 0.3
 #: The loss that "no loss" excludes for a measure, as a multiple of its margin. It is at
 #: most half of the measure's range, unless the margin alone is larger.
 LOSS_IN_MARGINS = 3
+#: A larger share of replies that named no action (or a lead of it over the other run's)
+#: is worth a word.
+SILENT = 0.05
 
 
 Subjects = Mapping[int, SubjectScore]
@@ -124,10 +127,20 @@ class CellCounts:
     """Doubts about the numbers, in the words of reports: replies that are not answers,
     and missing trials.
     """
+    silent: tuple[int, int] = (0, 0)
+    """In the trials that count: the number of replies that named no action, and of all
+    replies that should. Both are 0 without a model, and in older baselines.
+    """
     untested: str = ""
     """Why nothing was measured (the model never acted, or no trial could be run); empty
     if something was measured or no cause is known.
     """
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether many of the replies that should name an action name none."""
+        none, replies = self.silent
+        return none > SILENT * replies
 
     @property
     def nothing(self) -> str:
@@ -234,6 +247,7 @@ def count_cell(
         margin=plan.margin if measured else 0.0,
         animals=plan.reference.value if measured and plan.reference else 0.0,
         doubts=() if never_acted else _doubts_of(plan, sample, calls, causes),
+        silent=_silent(sample.tally.agent_counts()),
         untested=never_acted or _unmeasured(sample, causes),
     )
 
@@ -250,6 +264,10 @@ def _doubts_of(
     missing, planned = sample.missing + not_run, sample.entered + not_run
     found = doubts(sample.tally.agent_counts(), calls, missing, planned)
     return (*found, *causes[:1]) if found and missing else found
+
+
+def _silent(counts: Mapping[str, int]) -> tuple[int, int]:
+    return counts.get("unparsed", 0), counts.get("calls", 0) - counts.get("notes", 0)
 
 
 def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
@@ -474,12 +492,38 @@ class CellComparison(tables.Brief):
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """Doubts about the numbers of the first run, and about the numbers of the second.
     """
+    silent: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    """Of the first run, and of the second: the number of replies that named no action
+    in trials that count, and of all replies in them.
+    """
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
 
     @property
     def rates(self) -> tuple[float | None, float | None]:
         return self.first_rate, self.second_rate
+
+    @property
+    def more_silent(self) -> float:
+        """By how much the first run has the larger share of replies that named no
+        action.
+        """
+        mine, theirs = (none / max(1, replies) for none, replies in self.silent)
+        return mine - theirs
+
+    @property
+    def is_silenced(self) -> bool:
+        """Whether replies that named no action may be why the first run is worse: it
+        has more of them, and they are at least half of its replies, or half as many as
+        what was lost.
+        """
+        if self.more_silent <= SILENT:
+            return False
+        none, replies = self.silent[0]
+        if 2 * none >= replies or self.measure:
+            return 2 * none >= replies
+        lost = (self.second_rate or 0.0) - (self.first_rate or 0.0)
+        return 2 * self.more_silent >= lost
 
     @property
     def said(self) -> str:
@@ -1229,6 +1273,7 @@ def _cell(
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
         doubts=(a.doubts, b.doubts),
+        silent=(a.silent, b.silent),
         identical=_are_identical(pairs),
     )
 

@@ -4,7 +4,7 @@ the code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.statistics.comparison import CellComparison, RunComparison
 from cheesebench.statistics.wording import plural
@@ -61,6 +61,29 @@ def loss(compared: RunComparison, cause: str) -> str:
     if where:
         return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
     return f"undecided whether it is worse than {compared.second}{_undecided(compared, cause)}"
+
+
+def silent(compared: RunComparison) -> Iterator[CellComparison]:
+    """Yield the cells in which replies without an action may be the cause of what
+    fails: the first run has more of them, and they are at least half of its replies, or
+    half as many as what was lost. The cell with the largest share comes first.
+    """
+    cells = [cell for _, cell in compared.cells]
+    failed = [one for one in cells if one.answer in ("worse", "undecided")] or cells
+    ordered = sorted(failed, key=lambda one: one.more_silent, reverse=True)
+    return (one for one in ordered if one.is_silenced)
+
+
+def silence(compared: RunComparison) -> Iterator[str]:
+    """Yield a phrase on replies that named no action, where they may be the cause."""
+    found = list(silent(compared))
+    for one in found[:1]:
+        (none, replies), (before, there) = one.silent
+        known = f" ({compared.second}: {before:,} of {there:,})" * bool(there)
+        more = f", and on {plural(len(found) - 1, 'other protocol')}" * (len(found) > 1)
+        yield (
+            f"{none:,} of the {replies:,} replies that count on {one.protocol} named no action{known}{more}"
+        )
 
 
 def to_decide(compared: RunComparison, resume: str) -> str:

@@ -8,6 +8,7 @@ type to JSON values.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
@@ -35,6 +36,20 @@ TAXONOMY = (
     "infrastructure",
     "budget",
     "not run",
+)
+
+
+_WHERE = r"(stopped in trial \d+: )?"
+#: Patterns for causes of missing trials that a resumed run reads from its log instead of
+#: asking again, and what it keeps.
+_KEPT = (
+    (re.compile(f"{_WHERE}[0-9]+ empty replies in a row"), "empty replies"),
+    (
+        re.compile(
+            f"{_WHERE}(bad request|context too long|content filter)(:| at call )"
+        ),
+        "refused calls",
+    ),
 )
 
 
@@ -381,12 +396,19 @@ class CellResult(tables.Brief):
         return bool(self.causes and self.outcomes.get("infrastructure"))
 
     @property
-    def keeps_silence(self) -> bool:
-        """Whether only empty replies stopped subjects. A resumed run reads the same
-        replies, so it continues nothing.
+    def lost_for_good(self) -> bool:
+        """Whether a resumed run would keep every cause of missing trials, so that it
+        continues nothing.
         """
-        silent = ["empty replies in a row" in cause for cause in self.causes]
-        return bool(silent) and all(silent) and not self.outcomes.get("budget")
+        kept = list(map(self.kept, self.causes))
+        return bool(kept) and all(kept) and not self.outcomes.get("budget")
+
+    @staticmethod
+    def kept(cause: str) -> str:
+        """Return what a resumed run keeps of a cause of missing trials instead of
+        asking again, in words, or "" if it asks again.
+        """
+        return next((what for pattern, what in _KEPT if pattern.match(cause)), "")
 
     def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
         """Return this cell with a verdict, its reason, and these other values."""

@@ -249,7 +249,7 @@ _RESUME = "Fix the cause and resume the run"
 
 
 def _after_breakdown(cell: CellResult) -> str:
-    if cell.keeps_silence:
+    if cell.lost_for_good:
         return "Mend the model or its server, then start a new run"
     return "Start a new run" if cell.outcomes.get("run anew") else _RESUME
 

@@ -83,8 +83,7 @@ def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatR
     try:
         answer = json.loads(body.decode())
     except (ValueError, RecursionError):
-        what = "" if body else " (empty)"
-        raise _malformed(f"The answer is not JSON{what}", body) from None
+        raise _malformed(_no_json(body.decode("utf-8", "replace")), body) from None
     return reply_in(answer, body, form)
 
 
@@ -136,6 +135,19 @@ def _spent(answer: Mapping[str, Any]) -> Any:
         beside.get("usage") if isinstance(beside, Mapping) else None,
     )
     return next(filter(None, places), None)
+
+
+def _no_json(text: str) -> str:
+    """Return a clause about a body that is not JSON."""
+    text = text.strip()
+    if not text:
+        return "The answer is empty"
+    if text.startswith("<"):
+        page = "The answer is a web page instead of JSON"
+        return str(fault_of_error(200, None, page, text)).rstrip(".")
+    if text.startswith("{") and not text.endswith("}"):
+        return f"The answer breaks off in the middle of its JSON, after {len(text)} characters"
+    return "The answer is not JSON"
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:

@@ -35,6 +35,8 @@ def run(*cells: CellCounts) -> CountedRun:
             ["even if nothing changes: box (1, at least 12 are needed), maze (2, at least 12 are needed). Comparisons"],
         ),
         ([counts(12)], []),
+        ([counts(12, silent=(5, 100))], []),
+        ([counts(12, silent=(1204, 2408))], ["1,204 of the 2,408 replies that count on pool named no action, so this"]),
         ([counts(11)], ["Bless a run with more --subjects (20 for a usual model)."]),
     ],
 )  # fmt: skip

@@ -78,6 +78,19 @@ def test_trials_that_were_run_anew_are_counted_and_are_lost_where_they_are_many(
         assert ("count as lost" in said) == bool(lost)
 
 
+def test_a_stop_that_repeats_a_recorded_refusal_is_none(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
+    """A server's own words are no such stop, whatever they are."""
+    cells = stranger.cells(["walker"], subjects=30, names=["corridor"])
+    [plan] = cells
+    repeated = "context too long at call 1 of trial 2 of subject 0 (walker on corridor), as recorded: no"
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        for text in ("context too long: no", repeated, repeated, f"server: {repeated}"):
+            log.write_missing(plan, 0, f"stopped in trial 2: {text}")
+        assert list(log._stopped(plan)) == [(0, 1), (0, 1)]
+
+
 def test_a_bug_that_stopped_every_subject_once_leaves_no_doubt(
     stranger: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,7 +172,9 @@ def job(
         where = [one.start() for one in re.finditer("(?<!::)Exit code", said)]
         assert len(where) == 1, "the sentence is in the output once"
         said = said[where[0] :]
-        [decision] = re.findall(r"^Exit code .*?\.(?= [A-Z=]| *$)", said)
+        # A cause, in brackets, may have sentences of its own.
+        whole = r"^Exit code (?:\((?:[^()]|\([^()]*\))*\)|[^(])*?\.(?= [A-Z=]| *$)"
+        [decision] = re.findall(whole, said)
         badge = "RED" if done.ret else "GREEN"
         told = f"CheeseBench This run against main {badge} {decision} "
         assert f'<p class="gate-says {"fail" if done.ret else "pass"}">' in page
@@ -284,6 +286,58 @@ def test_the_job_is_red_when_it_should_be(
     assert (done, kept in said) == (0, True), said
 
 
+TOO_LONG = {"message": "too long", "code": "context_length_exceeded"}
+NEW = "then start a new run (push a commit), because this one keeps its "
+
+
+@pytest.mark.parametrize(
+    ("bad", "why", "mend"),
+    [
+        (
+            Answer(status=400, error=TOO_LONG),
+            "1 protocol could not be measured (context too long",
+            f"Give the model a longer context, or shorten its prompts, {NEW}refused calls.",
+        ),
+        (
+            Answer(text="Certainly! I would be glad to help."),
+            "worse than main on east",
+            f"Mend what has changed in the model or its server (template, stop words, limits), {NEW}replies.",
+        ),
+        (
+            Answer(text="ACTIONS: STAY"),
+            "worse than main on east",
+            "To test a mended model, push a commit: this job, run again, asks nothing twice.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_job_that_asks_nothing_again_says_so_and_a_new_run_leads_out(
+    job: Callable[..., tuple[int, str]], bad: Answer, why: str, mend: str
+) -> None:
+    """The server is mended, and the job run again: it has all of its replies."""
+    says = bad.text or ""
+    silent = "Certainly" in says
+    assert job(walks)[0] == 0
+    code, said = job(
+        lambda call: bad if call.number > 30 else walks(call), "--run-id=a"
+    )
+    assert said.startswith(f"Exit code 1, the gate is red: {why}"), said
+    assert mend in said, said
+    assert ("from an earlier attempt" in said) is False
+    counted = re.findall(r"(\d+) of the (\d+) replies that count on east named no action \(main: 0 of \d+\)", said)  # fmt: skip
+    assert len(counted) == silent
+    assert ("cheesebench bless" in said) == ("STAY" in says)
+    for _ in range(2):
+        code, said = job(walks, "--resume=a")
+        assert (code, mend in said) == (1, True), said
+        assert "; nothing was asked: all " in said
+    assert job(walks, "--run-id=b")[0] == 0
+    if bad.status == 400:
+        # Stops that only repeat what is recorded have spoilt nothing.
+        code, said = job(walks, "--resume=a", "--retry-errors")
+        assert code == 0, said
+        assert re.search(r"; \d+ of \d+ replies are from an earlier attempt\.", said)
+
+
 NOTHING = "malformed: The server sends an empty reply (0 tokens), tried 2 times"
 PAGE_502 = "<html><title>502 Bad Gateway</title><script>alert(1)</script> Ray {}"
 
@@ -296,8 +350,19 @@ def nothing(number: int) -> Answer:
     return Answer(body={**body, "choices": [choice], "usage": used})
 
 
+LOGIN = b"<!doctype html><title>Sign in</title><h1>Sign in to the proxy</h1>"
 ODD = [
     (nothing, NOTHING, "Mend what has changed in the model or its server "),
+    (
+        lambda n: Answer(body=LOGIN),
+        "malformed: The answer is a web page instead of JSON: Sign in, tried 2 times",
+        "Mend what answers in the server's place (a proxy, a login page, another ",
+    ),
+    (
+        lambda n: Answer(body=b'{"id": "c%d", "choices": [{"mess' % n),
+        "malformed: The answer breaks off in the middle of its JSON, after 3",
+        "Mend what ends the server's answers too early (a crash, a time limit, ",
+    ),
     (
         lambda n: Answer(status=502, body=PAGE_502.format(n).encode()),
         " answers 502: Bad Gateway, tried 2 times",
@@ -424,7 +489,15 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
         ),
         (
             Answer(body=b""),
-            "malformed: The answer is not JSON (empty). Mend the model or its server *",
+            "malformed: The answer is empty. Mend what ends the server's answers too early *",
+        ),
+        (
+            Answer(body=LOGIN),
+            "malformed: The answer is a web page instead of JSON: Sign in. Mend what answers in the server's place *",
+        ),
+        (
+            Answer(body=b"pong"),
+            "malformed: The answer is not JSON. Mend what answers in the server's place *",
         ),
     ],
 )

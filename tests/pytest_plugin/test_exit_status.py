@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -70,11 +71,19 @@ EVEN = [10] * 20
 SAME, WORSE = compared((EVEN, EVEN)), compared((EVEN, EVEN), ([2] * 20, EVEN))
 OPEN = compared(([4, 16] * 3, EVEN[:6]))
 OTHER = compared((EVEN, EVEN), only="away", history="1", prompt="cot")
+SILENT = replace(
+    WORSE,
+    models=tuple(
+        replace(model, cells=tuple(replace(one, silent=((1204, 2408), (3, 2500))) for one in model.cells))
+        for model in WORSE.models
+    ),
+)  # fmt: skip
 PASS, FAIL = cell("a", Verdict.PASS), cell("b", Verdict.FAIL)
 UNDECIDED = cell("c", Verdict.INCONCLUSIVE)
 LOST = cell(
     "d", Verdict.ERROR, missing=3, causes=("stopped in trial 3: the line is dead.", "no power", "no power")
 )  # fmt: skip
+REFUSED = replace(LOST, causes=("content filter: no",))
 ANEW = replace(LOST, causes=(), outcomes={"run anew": 1})
 MUTE = cell("e", Verdict.ERROR, f"{NEVER_ACTED}.", missing=9, causes=("x",))
 CONTROL = cell("a", Verdict.FAIL, control="yoked:r", missing=5)
@@ -122,6 +131,12 @@ FOUND: dict[str, tuple[int, dict[str, Any]]] = {
     "worse": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "cells": (PASS, FAIL), "exit_zero": True}),
     "worse in CI": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "in_ci": True}),
     "worse, not a gate": (1, {"compared": WORSE, "cells": (FAIL,)}),
+    "worse, nothing asked": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "replies": 1880, "earlier": 1880}),
+    "worse, half asked": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "replies": 1880, "earlier": 80}),
+    "green, nothing asked": (0, {**GATE, "replies": 80, "earlier": 80}),
+    "silent": (1, {**GATE, "compared": SILENT, "fails_comparison": True}),
+    "silent in CI": (1, {**GATE, "compared": SILENT, "fails_comparison": True, "in_ci": True}),
+    "refused": (1, {**GATE, "cells": (REFUSED,), "unmeasured": 1, "may_retry": True}),
     "undecided": (1, {**GATE, "compared": OPEN, "fails_comparison": True}),
     "interrupted": (2, {"interrupted": "SIGTERM", "unfinished": (PASS.plan,), "cells": (PASS, FAIL)}),
     "interrupted twice": (2, {"interrupted": "no reason", "unfinished": (PASS.plan, FAIL.plan), "cells": (PASS, FAIL)}),
@@ -180,7 +195,13 @@ def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
     ("cause", "mend"),
     [
         ("malformed: The server sends an empty reply (0 tokens)", "Mend what has changed in the model or its server (template,"),
-        ("malformed: The answer is not JSON", "Find what answers in the server's place"),
+        ("malformed: The answer is not JSON", "Mend what answers in the server's place"),
+        ("malformed: The answer is a web page instead of JSON: Sign in", "Mend what answers in the server's place"),
+        ("malformed: The answer breaks off in the middle of its JSON, after 9 characters", "Mend what ends the server's answers"),
+        ("context too long: http://a:1 answers 400: too long", "Give the model a longer context"),
+        ("context too long at call 2 of trial 9 of subject 0 (m on t), as recorded: a", "Give the model a longer context"),
+        ("content filter: no", "Remove the cause,"),
+        ("bad request: http://a:1 answers 400: no", "Remove the cause,"),
         ("10 empty replies in a row: broken", "Mend what has changed in the model or its server (template,"),
         ("connection: http://a:1 dropped it", "See to it that the server runs"),
         ("quota: no money", "Raise the limit"),
@@ -191,12 +212,18 @@ def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
     lost = replace(LOST, causes=(f"stopped in trial 3: {cause}", "quota: none"))
     found = replace(NOTHING, **GATE, cells=(lost,), unmeasured=1)
     assert remedy(1, found).startswith(mend)
-    again = (
-        "start a new run"
-        if "in a row" in cause
-        else "continue the run with `--resume r1`"
-    )
+    kept = re.search("in a row|too long|filter|bad request", cause)
+    again = "start a new run" if kept else "continue the run with `--resume r1`"
     assert f", then {again}" in remedy(1, found)
+    # A cause that a continued run keeps comes before one that it does not.
+    later = replace(LOST, causes=("server: no", f"stopped in trial 3: {cause}"))
+    both = replace(found, cells=(later,))
+    assert ("start a new run" in remedy(1, both)) == bool(kept)
+    # Outside of CI, refused calls can be asked again, if they are not too many.
+    retried = remedy(1, replace(found, may_retry=True))
+    refused = bool(kept) and "in a row" not in cause
+    assert ("`--resume r1 --retry-errors`" in retried) == refused
+    assert "--retry" not in remedy(1, replace(found, may_retry=True, in_ci=True))
 
 
 def test_replies_that_were_lost_are_said_of_a_success() -> None:
