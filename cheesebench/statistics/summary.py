@@ -40,8 +40,8 @@ TAXONOMY = (
 
 
 _WHERE = r"(stopped in trial \d+: )?"
-#: Patterns for causes of missing trials that a resumed run reads from its log instead of
-#: asking again, and what it keeps.
+#: Patterns for causes of missing trials that a resumed run reads from its log, instead
+#: of asking again, and what it keeps.
 _KEPT = (
     (re.compile(f"{_WHERE}[0-9]+ empty replies in a row"), "empty replies"),
     (
