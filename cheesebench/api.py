@@ -701,7 +701,7 @@ class Run:
         counted = {name: float(of) for name, of in budgets.items() if name in _COUNTED}
         with self._log() as log:
             asking = [one for one in cut if one.plan.agent]
-            larger, needed = larger_budgets(log, counted, asking)
+            larger, needed = larger_budgets(log, counted, asking, self._plugins)
         needed = arguments.in_python(needed)
         why = "; ".join(found) or "some trials were not run"
         how = f"To continue{_WITH[min(2, len(larger))]}"

@@ -9,18 +9,19 @@ from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.amounts import dollars
+from cheesebench.planning import cost_as_recorded
 from cheesebench.records import CallTotals, CellPlan
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import CellResult
 
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
     """A limit on calls: the key of its option, and the amounts spent and still needed
-    (None if unknown). ``is_least`` says whether ``needed`` is a lower bound, because no
-    trial has ended yet.
+    (None if unknown).
     """
 
     key: str
@@ -28,16 +29,14 @@ class _Budget:
     limit: float
     spent: float
     needed: float | None
-    is_least: bool
 
     @property
     def text(self) -> str:
         spent = f"{self.shown(self.spent)} spent so far"
         if self.needed is None:
-            return spent
+            return f"{spent}; nobody knows yet how much is needed, so this budget is doubled"
         needed = self.shown(float(_rounded_up(self.needed)))
-        bound = "at least" if self.is_least else "at most"
-        return f"{spent}, {bound} about {needed} more needed"
+        return f"{spent}, at most about {needed} more needed"
 
     @property
     def larger(self) -> str | None:
@@ -51,84 +50,44 @@ class _Budget:
 
 
 def larger_budgets(
-    log: RunLog, limits: Mapping[str, float], unfinished: Sequence[CellResult]
+    log: RunLog,
+    limits: Mapping[str, float],
+    unfinished: Sequence[CellResult],
+    plugins: PluginManager,
 ) -> tuple[dict[str, str], str]:
     """Return sufficient budgets for the rest of the run, by the option's key, and a
     sentence that explains them. ``limits`` are the present budgets ``max_cost`` and
     ``max_tokens``.
 
-    If the rest cannot be estimated, budgets are doubled, because the old ones are
-    spent. Minutes count per session, so the next session gets the same number again.
+    The first trials say little about later ones, so in a cell in which no subject has
+    reached half of its trials, a forecast counts, too. Dollars are unknown until a call
+    has cost some. Minutes count per session, so the next session gets the same number
+    again.
     """
-    needed, is_least = _still_needed(log, unfinished)
+    needed, spent = _still_needed(log, unfinished, plugins), log.calls.totals()
+    dear = needed.cost if needed.cost or not _tokens(needed) else None
     budgets = [
-        _budget(key, limit, log.calls.totals(), needed, is_least=is_least)
+        _Budget(key, dollars, limit, spent.cost, dear)
+        if key == "max_cost"
+        else _Budget(
+            key, "{:,.0f} tokens".format, limit, _tokens(spent), _tokens(needed)
+        )
         for key, limit in limits.items()
     ]
     found = {one.key: one.larger for one in budgets if one.larger is not None}
-    if not found:
-        return {}, ""
-    which = "the budget" if len(budgets) == 1 else "each budget"
-    why = f"{_WHY[needed is None].format(which)}; {_PLAN}" if is_least else "."
-    return found, "; ".join(one.text for one in budgets) + why
-
-
-#: Why a budget may not suffice. The key is whether the cost of the rest cannot be
-#: estimated.
-_WHY = {
-    True: ". The cost of the rest cannot be estimated yet, so {} is doubled",
-    False: ", because no trial has ended yet",
-}
-_PLAN = "cheesebench plan says what a run takes."
-
-
-def _budget(
-    key: str,
-    limit: float,
-    spent: CallTotals,
-    needed: CallTotals | None,
-    *,
-    is_least: bool,
-) -> _Budget:
-    if key == "max_cost":
-        more = None if needed is None else needed.cost
-        return _Budget(key, dollars, limit, spent.cost, more, is_least)
-    shown = "{:,.0f} tokens".format
-    more = None if needed is None else _tokens(needed)
-    return _Budget(key, shown, limit, _tokens(spent), more, is_least)
+    return found, "; ".join(one.text for one in budgets) + "." if found else ""
 
 
 def _still_needed(
-    log: RunLog, unfinished: Sequence[CellResult]
-) -> tuple[CallTotals | None, bool]:
-    """Return an estimate of the tokens and dollars that the ``unfinished`` cells still
-    take, or None if no call was made in any of them, and whether it is a lower bound.
-
-    It is a lower bound if no trial has ended in any of these cells, and otherwise an
-    upper one.
-    """
+    log: RunLog, unfinished: Sequence[CellResult], plugins: PluginManager
+) -> CallTotals:
+    """Return what the ``unfinished`` cells still take at most."""
     counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
-    ended = [cell for cell in unfinished if done.get(cell.plan.key)]
-    begun = ended or [one for one in unfinished if log.select(_BY_TRIAL, one.plan.key)]
-    if unfinished and not begun:
-        return None, True
-    known = {cell.plan.key: _dearest_trial(log, cell.plan) for cell in begun}
-    return _rest(unfinished, done, known), bool(unfinished) and not ended
-
-
-def _rest(
-    unfinished: Sequence[CellResult],
-    done: Mapping[Any, int],
-    known: Mapping[Any, CallTotals],
-) -> CallTotals:
-    # A cell that is not in ``known`` costs as much as the dearest cell that is.
-    dearest = max(known.values(), key=_tokens, default=CallTotals())
     total = CallTotals()
     for cell in unfinished:
-        key = cell.plan.key
-        trials = max(0, _subjects(cell) * cell.plan.trials - done.get(key, 0))
-        each = known.get(key, dearest)
+        each = _dearest_trial(log, cell.plan, plugins)
+        trials = max(0, _subjects(cell) * cell.plan.trials - done.get(cell.plan.key, 0))
         total += CallTotals(
             prompt=trials * each.prompt,
             completion=trials * each.completion,
@@ -159,14 +118,41 @@ _BY_TRIAL = (
 )
 
 
-def _dearest_trial(log: RunLog, plan: CellPlan) -> CallTotals:
+#: Selects prompt tokens, reply tokens and dollars of all calls.
+_SPENT = "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), coalesce(sum(cost), 0) FROM calls"
+
+
+def _dearest_trial(log: RunLog, plan: CellPlan, plugins: PluginManager) -> CallTotals:
     """Return what a coming trial of a cell takes at most, unless the model begins to
     need more calls, or longer replies.
+    """
+    rows = log.select(_BY_TRIAL, plan.key)
+    calls, prompt, completion = _of_rows(plan, rows) if rows else (0.0, 0.0, 0.0)
+    if 2 * len(rows) < plan.trials:
+        told = cost_as_recorded(log, plugins, plan)
+        asked = max(1, told.calls)
+        calls = max(calls, told.calls / plan.trials)
+        prompt = max(prompt, told.prompt / asked)
+        completion = max(completion, told.completion / asked)
+    spent = [row[2:5] for row in rows] or log.select(_SPENT, ())
+    tokens = sum(one[0] + one[1] for one in spent)
+    return CallTotals(
+        prompt=math.ceil(calls * prompt),
+        completion=math.ceil(calls * completion),
+        cost=calls
+        * (prompt + completion)
+        * sum(one[2] for one in spent)
+        / max(1, tokens),
+    )
+
+
+def _of_rows(plan: CellPlan, rows: Sequence[Any]) -> tuple[float, float, float]:
+    """Return the most calls of a trial, and the tokens of the longest prompt and of the
+    longest reply that are to come.
 
     A prompt has the latest questions and answers, so it grows until their window is
     full.
     """
-    rows = log.select(_BY_TRIAL, plan.key)
     calls = max(row[1] / row[0] for row in rows)
     completion = max(row[3] / row[1] for row in rows)
     prompts = [row[2] / row[1] for row in rows]
@@ -177,12 +163,7 @@ def _dearest_trial(log: RunLog, plan: CellPlan) -> CallTotals:
         density = prompts[0] * rows[0][1] / (rows[0][5] + rows[0][6])
         question = density * max(row[5] / row[1] for row in rows)
         longest = max(longest, prompts[0] + int(window) * (question + completion))
-    cost, tokens = sum(row[4] for row in rows), sum(row[2] + row[3] for row in rows)
-    return CallTotals(
-        prompt=math.ceil(calls * longest),
-        completion=math.ceil(calls * completion),
-        cost=calls * (longest + completion) * cost / max(1, tokens),
-    )
+    return calls, longest, completion
 
 
 def _rounded_up(value: float) -> str:

@@ -37,13 +37,15 @@ from cheesebench.chat import (
     Price,
     Usage,
 )
+from cheesebench.experiment.cells import replayed_models
 from cheesebench.experiment.language_models import run_blocking
 from cheesebench.experiment.log_file import check_fits
+from cheesebench.experiment.replay import recorded_paradigm
 from cheesebench.experiment.subjects import agent_seed, interrupts_of, run_subject
 from cheesebench.family import Asker, SubjectContext
 from cheesebench.interfaces import ACTIONS
 from cheesebench.planning import simulation, told
-from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
+from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, EarlierRuns, Manner
 from cheesebench.records import Summable
 from cheesebench.statistics.ability import Ability, ability
 from cheesebench.statistics.question import question_of, scale_of
@@ -56,9 +58,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from cheesebench.experiment.log import RunLog
     from cheesebench.family import Family, LanguageModel
     from cheesebench.interfaces import BaseSpecification, Paradigm
-    from cheesebench.planning.earlier import EarlierRuns
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
@@ -494,6 +496,18 @@ def _subject_cost(
         each = dict.fromkeys(PLAYERS, rehearsed)
         return replace(cost, each=each, measured=False)
     return replace(cost, each=_in_its_manner(profiles, plan.trials, expected))
+
+
+def cost_as_recorded(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Spent:
+    """Return the cost of a subject of a cell in a log, for the dearest player, in the
+    manner of the latest replies. No trial of the log counts, because the first ones are
+    the cheapest.
+    """
+    specification = recorded_paradigm(log, plugins, plan).specification
+    model = replayed_models(plugins, [plan])[plan.model]
+    manner = EarlierRuns(log.directory.parent).manner(plan)
+    cost = _subject_cost(plugins, plan, specification, model, None, manner)
+    return max(cost.each.values(), key=lambda one: one.prompt + one.completion)
 
 
 def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:

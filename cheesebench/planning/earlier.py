@@ -143,7 +143,8 @@ def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
         return None
     cells, counts = log.calls.by_cell(), Counter[str]()
     for one in alike:
-        counts.update(cells[one.key].counts)
+        if one.key in cells:
+            counts.update(cells[one.key].counts)
     return Manner(
         replies=int(calls),
         reply=tokens / calls,

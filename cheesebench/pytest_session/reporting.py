@@ -263,7 +263,7 @@ class Reporting:
         own = self._run.settings.calls.limits
         limits = {"max_cost": own.cost, "max_tokens": own.tokens}
         given = {key: limit for key, limit in limits.items() if limit is not None}
-        found, why = larger_budgets(self._run.log, given, waiting)
+        found, why = larger_budgets(self._run.log, given, waiting, self._run.plugins)
         return found, why and f"{textwrap.fill(why, 80, break_on_hyphens=False)}\n"
 
     def _say_where(self, log: RunLog) -> None:

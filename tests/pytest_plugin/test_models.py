@@ -577,8 +577,7 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(
     assert result.parseoutcomes()["inconclusive"] == 2
     said = " ".join(" ".join(result.outlines).split())
     needed = re.search(
-        r"([\d,]+) tokens spent so far, at least about ([\d,]+) tokens more needed, because no trial has ended yet; "
-        r"cheesebench plan says what a run takes\.",
+        r"([\d,]+) tokens spent so far, at most about ([\d,]+) tokens more needed\.",
         said,
     )
     assert needed is not None, said
@@ -619,7 +618,7 @@ def test_the_budget_that_is_printed_is_enough(
         )
     )
     assert spent.prompt + spent.completion < enough
-    assert enough < 2 * (spent.prompt + spent.completion), "and not far too large"
+    assert enough < 4 * (spent.prompt + spent.completion), "and not far too large"
 
 
 def test_silence_is_told(

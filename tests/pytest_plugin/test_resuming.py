@@ -13,11 +13,13 @@ import cheesebench
 from cheesebench import budgets
 from cheesebench.budgets import larger_budgets
 from cheesebench.experiment.log import RunLog
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.pytest_session import resuming
 from cheesebench.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult, Verdict
 from tests.cli.conftest import MAZE
 
+PLUGINS = installed_plugins()
 REPLIES = 'seed: 1\nreplies:\n  - say: ["ACTIONS: F, F, F, F", "ACTIONS: L, R, F", "What now?"]\n'
 
 
@@ -47,7 +49,7 @@ def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
             "SELECT trial, sum(prompt_tokens) / 2.0, count(*) / 2.0, sum(completion_tokens) FROM calls GROUP BY trial",
             (),
         )
-        found = budgets._dearest_trial(log, plan)
+        found = budgets._dearest_trial(log, plan, PLUGINS)
         calls = max(row[2] for row in rows)
         completion = max(row[3] / (2 * row[2]) for row in rows)
         assert calls == 3
@@ -58,32 +60,22 @@ def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
         assert (found.cost, found.calls) == (0.0, 0)
         # Before the window is full, prompts grow.
         wide = replace(plan, settings={**plan.settings, "history": "3-99"})
-        assert budgets._dearest_trial(log, wide).prompt > 5 * found.prompt
+        assert budgets._dearest_trial(log, wide, PLUGINS).prompt > 5 * found.prompt
         open_end = replace(plan, settings={**plan.settings, "history": "all"})
-        assert budgets._dearest_trial(log, open_end) == found
+        assert budgets._dearest_trial(log, open_end, PLUGINS) == found
 
 
 def test_the_rest_of_a_run_is_estimated_from_its_trials(log: RunLog) -> None:
     [plan] = log.plans()
     with log:
-        each = budgets._dearest_trial(log, plan)
+        each = budgets._dearest_trial(log, plan, PLUGINS)
         more = replace(plan, subjects=5)
-        found, is_least = budgets._still_needed(log, [cell(more)])
-        assert is_least is False
-        assert found == CallTotals(
+        assert budgets._still_needed(log, [cell(more)], PLUGINS) == CallTotals(
             prompt=12 * each.prompt, completion=12 * each.completion
         )
-        # Another cell, in which no call was made, costs the same for each trial.
-        other = replace(plan, protocol="other", subjects=2)
-        found, is_least = budgets._still_needed(log, [cell(more), cell(other)])
-        assert is_least is False
-        assert found == CallTotals(
-            prompt=20 * each.prompt, completion=20 * each.completion
-        )
-        assert budgets._still_needed(log, [cell(other)]) == (None, True)
-        assert budgets._still_needed(log, []) == (CallTotals(), False)
-        few = replace(plan, subjects=1)
-        assert budgets._still_needed(log, [cell(few)])[0] == CallTotals()
+        assert budgets._still_needed(log, [], PLUGINS) == CallTotals()
+        few = [cell(replace(plan, subjects=1))]
+        assert budgets._still_needed(log, few, PLUGINS) == CallTotals()
         outlook = SimpleNamespace(subjects=3)
         game: Any = SimpleNamespace(outlook=outlook)
         assert budgets._subjects(cell(replace(more, sequential=True), game=game)) == 3
@@ -97,29 +89,47 @@ def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
     with log:
         totals = log.calls.totals()
         spent = totals.prompt + totals.completion
-        each = budgets._dearest_trial(log, plan)
+        each = budgets._dearest_trial(log, plan, PLUGINS)
         needed = 12 * (each.prompt + each.completion)
         more = [cell(replace(plan, subjects=5))]
-        found, why = larger_budgets(log, {"max_tokens": 15_000}, more)
+        found, why = larger_budgets(log, {"max_tokens": 15_000}, more, PLUGINS)
         assert found == {"max_tokens": budgets._rounded_up(spent + needed)}
         assert " ".join(why.split()) == (
             f"{spent:,} tokens spent so far, at most about {int(budgets._rounded_up(needed)):,} tokens more needed."
         )
-        assert larger_budgets(log, {"max_tokens": 10**6}, more) == ({}, "")
-        assert larger_budgets(log, {}, more) == ({}, "")
-        unknown = [cell(replace(plan, protocol="other"))]
-        found, why = larger_budgets(log, {"max_cost": 0.25, "max_tokens": 100}, unknown)
-        assert found == {
-            "max_cost": "0.50",
-            "max_tokens": budgets._rounded_up(2 * spent),
-        }
-        assert " ".join(why.split()) == (
-            f"$0.00 spent so far; {spent:,} tokens spent so far. The cost of the rest cannot be estimated yet, so each budget "
-            "is doubled; cheesebench plan says what a run takes."
+        enough = larger_budgets(log, {"max_tokens": 10**6}, more, PLUGINS)
+        assert enough == ({}, "")
+        assert larger_budgets(log, {}, more, PLUGINS) == ({}, "")
+        # No call has cost anything, so dollars are unknown.
+        found, why = larger_budgets(log, {"max_cost": 0.25}, more, PLUGINS)
+        assert found == {"max_cost": "0.50"}
+        assert (
+            why
+            == "$0.00 spent so far; nobody knows yet how much is needed, so this budget is doubled."
         )
-        found, why = larger_budgets(log, {"max_tokens": 10**6}, unknown)
-        assert "so the budget is doubled; " in why
-        assert found == {"max_tokens": "2000000"}
+
+
+@pytest.mark.parametrize("limit", [1, 700, 2_000, 5_000, 20_000])
+@pytest.mark.parametrize("protocol", ["little.protocol.yaml", "t_maze"])
+def test_what_is_said_to_be_enough_is_enough_however_early_the_limit_is_reached(
+    log: RunLog, limit: int, protocol: str
+) -> None:
+    """The first trials are the cheapest: prompts grow, and later trials of the T-maze
+    take more calls.
+    """
+    log.close()
+    goes = "seed: 1\nreplies:\n  - say: ['ACTIONS: F, F, F, L, F, F', 'ACTIONS: R, R, F, F, F']\n"
+    Path("replies.yaml").write_text(goes, encoding="utf-8")
+    for number in range(2):
+        run = cheesebench.run(
+            "scripted:replies.yaml", [protocol], design="cohort", subjects=2, seed=0, progress=False, max_tokens=limit,
+            run_id=None if number else "early", resume="early" if number else None,
+        )  # fmt: skip
+        with RunLog.open_read_only(Path("results/early")) as early:
+            cut = [one for one in run.summary.cells if one.outcomes.get("budget")]
+            assert not (cut and number), "the limit that was said was enough"
+            found, _ = larger_budgets(early, {"max_tokens": limit}, cut, PLUGINS)
+            limit = int(found.get("max_tokens", 20_000))
 
 
 @pytest.mark.parametrize(
