@@ -13,7 +13,7 @@ def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str
     """Return the command that adds an extra of ``distribution`` to this installation,
     for an error message.
 
-    If the distribution was installed from a clone (PEP 610 records the clone's place),
+    If the distribution was installed from a clone (PEP 610 records the clone's path),
     the command installs from the clone, because a release on the package index might be
     another version.
     """

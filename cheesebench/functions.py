@@ -114,7 +114,7 @@ _NEEDS = {
     "profile": "protocols of several domains",
     "measures": "a verdict about a measure",
     "strategies": "a protocol with a measure of strategy",
-    "conditions": "a protocol with several conditions",
+    "conditions": "a run only of dialogues, with more than 24 conditions",
     "controls": "a run with a control",
     "scaling": "models whose number of parameters is known",
     "settings": "a study",

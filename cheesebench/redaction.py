@@ -135,8 +135,8 @@ def inert(text: str) -> str:
 
     Lines are wrapped later, so any word may come to stand at the start of a line.
     """
-    # This test is quick, because tables of calls have millions of texts. It looks for
-    # more than "##", because mazes are full of it.
+    # A quick test first, because tables of calls have millions of texts. "##" alone
+    # would not do, because mazes are full of it.
     if "::" not in text and "##[" not in text and "##vso[" not in text:
         return text
     return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", text)

@@ -349,8 +349,8 @@ def _moving_at_random(cell: CellResult) -> str:
     return f"{plan.label} {percent(plan.chance)}"
 
 
-#: What tables call kinds of outcomes whose own names would mislead. Trials without a
-#: choice, for example, are counted as "wrong choice", too.
+#: Labels that tables use for outcomes whose recorded names would mislead. "wrong
+#: choice", for example, includes trials without a choice.
 ENDINGS = {
     "wrong choice": "wrong or no choice",
     "infrastructure": "technical fault",

@@ -605,7 +605,7 @@ class _Witness:
         }
         #: Number of trials that were lived again.
         self._lived = 0
-        #: The next call in the present trial.
+        #: (trial, call): the next call in the current trial.
         self._next = (0, 0)
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:

@@ -117,9 +117,10 @@ def _subject_of(
     """Return the cost of a subject with this many planned trials. ``trials`` has the
     mean cost of each trial (``_by_trial``).
     """
-    rest = max(0, planned - len(trials))
+    lived = trials[:planned]
+    rest = planned - len(lived)
     calls, prompt, cached, completion, seconds, _ = (
-        sum(column) + rest * column[-1] for column in zip(*trials, strict=True)
+        sum(column) + rest * column[-1] for column in zip(*lived, strict=True)
     )
     return {
         "calls": calls,
@@ -128,7 +129,7 @@ def _subject_of(
         "api": cached,
         "completion": completion,
         "seconds": seconds / side_by_side,
-        "longest": max(trial[-1] for trial in trials),
+        "longest": max(trial[-1] for trial in lived),
     }
 
 

@@ -182,8 +182,8 @@ def share(chance: float) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a number as text, whole below ten thousand and with three digits and a
-    unit above: ``9,500``, ``12.3 k``, ``4.5 M``. None becomes ``UNKNOWN``.
+    """Return a number as text, whole below ten thousand, and above that with a unit and
+    at most three digits: ``9,500``, ``12.3 k``, ``4.5 M``. None becomes ``UNKNOWN``.
     """
     if value is None:
         return UNKNOWN

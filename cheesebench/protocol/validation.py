@@ -173,8 +173,8 @@ def life_hash(specification: Specification) -> str:
 
 
 def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether an audit belongs to this protocol, whatever the animals' numbers
-    are.
+    """Return whether an audit was made of this protocol, or of one with the same
+    ``life_hash``.
     """
     return report.get("sha256") == specification.sha256 or report.get(
         "life_sha256"

@@ -237,8 +237,8 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject. It keeps the latest rule of a state that
-    fired, and counts the entries into states.
+    """The replayed master of a yoked subject. It keeps the last rule of a state (no
+    ``watch`` rule) to fire, and counts the entries into states.
     """
 
     taken: Rule | None = None

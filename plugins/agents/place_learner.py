@@ -461,7 +461,7 @@ class PlaceLearner:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Record the result of one step, also of one in which the subject was
+        """Record the result of one step, including one in which the subject was
         frozen.
         """
         before, after = self._here, look(observation)

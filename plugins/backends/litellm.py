@@ -339,5 +339,5 @@ LITELLM = BackendSpec(
         f"litellm {context.base_url or context.entry.id.partition('/')[0]}"
     ),
     options=OPTIONS,
-    summary="the APIs of Anthropic, Google, xAI and many others, by litellm's ids (provider/model)",
+    summary="the APIs of Anthropic, Google, xAI and many others, addressed by litellm's ids (provider/model)",
 )

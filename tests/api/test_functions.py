@@ -18,6 +18,8 @@ import cheesebench.errors
 from cheesebench import arguments, tables
 from cheesebench.amounts import dollars
 from cheesebench.cli import main
+from cheesebench.functions import _NEEDS
+from cheesebench.reports.matrix import MOST
 from tests.pytest_plugin.conftest import corridor
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +93,7 @@ def test_a_run_is_planned_compared_and_drawn(
     assert list(none) == list(drawn)
     for told in (repr(none), none._repr_html_()):
         assert "No data for strategies (needs a protocol with " in told
+    assert f" more than {MOST} conditions" in _NEEDS["conditions"]
     table: Any = found
     with pytest.raises(cheesebench.OptionError, match="its frame"):
         cheesebench.figures(table)

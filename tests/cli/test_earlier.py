@@ -60,6 +60,10 @@ def test_a_subject_costs_what_it_did_before(plan: CellPlan, here: Path) -> None:
     assert longer is not None
     assert (longer["calls"], longer["longest"]) == (22, found["longest"])
     assert longer["prompt"] == sum(prompts) + 4 * sum(prompts[-3:])
+    # Trials that are not planned cost nothing.
+    shorter = EarlierRuns(here / "results").subject(replace(plan, trials=1))
+    assert shorter is not None
+    assert 0 < shorter["calls"] < found["calls"]
     # The short prompts of a few first trials say little of the others.
     assert EarlierRuns(here / "results").subject(replace(plan, trials=9)) is None
 
@@ -161,7 +165,8 @@ def test_a_subject_goes_on_as_in_its_last_trial() -> None:
     assert _subject_of(trials, 4, 2.0) == {
         "calls": 7, "prompt": 70, "cached": 14, "api": 14, "completion": 21, "seconds": 14, "longest": 100,
     }  # fmt: skip
-    assert _subject_of(trials, 1, 1.0)["calls"] == 3
+    fewer = _subject_of([*trials, (9.0,) * 5 + (900.0,)], 1, 1.0)
+    assert (fewer["calls"], fewer["prompt"], fewer["longest"]) == (1, 10, 100)
 
 
 def test_actions_are_counted_in_replies_that_name_any() -> None:

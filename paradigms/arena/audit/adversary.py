@@ -130,8 +130,8 @@ class Planner:
         #: (State, two kinds) -> number of attempts that could not distinguish the
         #: kinds.
         self._in_vain: dict[Hashable, int] = {}
-        #: Planning ahead stops when the effort spent reaches ``_trial`` (in this trial)
-        #: or ``_life`` (in this life).
+        #: Values of ``world.spent`` at which planning ahead stops for the rest of the
+        #: trial, and of the life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:

@@ -253,8 +253,8 @@ class Experience:
         key = moment.kind, number, moment.judged
         taken[key] += 1
         sample = self.samples.setdefault(moment.kind, [])
-        # Per life, two judged moments are kept but only one other, because judged
-        # trials show best what an aim is worth.
+        # Per life and kind, up to two judged moments are kept but only one other,
+        # because judged trials show best what an aim is worth.
         if len(sample) < SAMPLE and taken[key] <= 1 + moment.judged:
             sample.append(self._kept(moment))
 

@@ -236,8 +236,7 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
 
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
-        # Only `analysis` is reasoning: a commentary calls a tool, or addresses the
-        # user.
+        # Only `analysis` is reasoning: `commentary` calls a tool or addresses the user.
         return tag["channel"].lower() != "analysis"
     return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith(
         "end_"
