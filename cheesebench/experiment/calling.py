@@ -445,8 +445,9 @@ class Patience:
     """Timeouts of calls in flight, in seconds. Time spent waiting for a slot or pausing
     does not count.
 
-    ``request`` limits one attempt, and ``trial`` all calls of a trial. ``retries`` is
-    the maximum number of retries after faults other than throttling.
+    ``request`` limits one attempt or, if the server reports its activity, the time
+    without any. ``trial`` limits all calls of a trial. ``retries`` is the maximum
+    number of retries after faults other than throttling.
     """
 
     request: float = 300.0

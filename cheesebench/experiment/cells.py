@@ -678,7 +678,7 @@ def named_protocols(
     A name refers to a folder of protocols that run together, to an installed protocol
     or, if there is neither, to a file in ``directory`` (``my_maze``,
     ``my_maze@short``). If ``edition`` is not given, a directory gives all its editions,
-    and a name the default one.
+    and a name without ``@`` the default one.
     """
     # Commas separate names, as they do for models. Commas in the name of an existing
     # file or directory are part of the name.

@@ -371,7 +371,7 @@ class UnrewardedSubject:
 
 
 class _RewardShuffled(Paradigm):
-    """A paradigm in which every trial pays the reward of another trial."""
+    """A paradigm whose trials pay what earlier trials earned (``ShuffledRewards``)."""
 
     def __init__(self, paradigm: Paradigm) -> None:
         self._paradigm = paradigm

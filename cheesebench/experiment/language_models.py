@@ -540,7 +540,7 @@ def budget_of(log: RunLog, options: CallOptions) -> calling.Budget:
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:
-    """Return a question that differs from a request of the run only in its words."""
+    """Return a question with the agent's settings, but with words of its own."""
     settings = model.settings
     messages = (Message("system", (PROBE_SYSTEM,)), Message("user", (PROBE,)))
     return ChatRequest(

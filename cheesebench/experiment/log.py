@@ -886,8 +886,8 @@ class RunLog(recorder.LogWriter):
         return (f"{said}.",)
 
     def note_killed(self, plan: CellPlan, wanted: Sequence[int]) -> None:
-        """Record which of the wanted subjects were in a trial when an earlier run of
-        the cell was killed.
+        """Record which of the wanted subjects may have been in a trial when an earlier
+        run of the cell was killed.
 
         A run that ends in any other way notes in its journal that it was closed. For
         language models nothing is recorded here, because their calls are in the log in

@@ -9,9 +9,9 @@ wealth ever grows ``GOAL``-fold is at most ``1 / GOAL``, for any distribution of
 subjects and any stopping rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B
 86:1).
 
-PASS means that the wealth against reference - margin has reached the goal. The FAIL
-game is its mirror image: it plays failures (1 - x) against 1 - bar. Reports call the
-growth of the wealth the evidence.
+PASS means that the wealth against the bar, usually reference - margin, has reached the
+goal. The FAIL game is its mirror image: it plays failures (1 - x) against 1 - bar.
+Reports call the growth of the wealth the evidence.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
 ``cheesebench plan`` can simulate with the code that judges. numpy is imported on first
@@ -89,9 +89,9 @@ class Scores(NamedTuple):
     """The number of all subjects, including subjects that are left out."""
 
     def stale_at(self, most: int | None) -> int:
-        """Return the set after which a sequential cell of at most ``most`` subjects is
-        stale because it has no scores, and so no bets. The set is not complete if there
-        is none yet, or the number of subjects is fixed (None).
+        """Return the number of subjects after which a sequential cell of at most
+        ``most`` subjects is stale if it has no scores. It is larger than ``subjects``
+        if the cell is not stale yet, or its number of subjects is fixed (None).
         """
         sets = () if most is None else sets_until(most)[:-1]
         ends = (one for one in sets if STALE_FROM <= one <= self.subjects)

@@ -75,7 +75,7 @@ def by_answer(
     """Group subjects by their answer. ``subjects`` has each subject's answer and score.
     Return None if there are fewer than two different answers.
 
-    The p value is exact for any stopping rule that depends on scores only. ``seed`` is
+    The p value is valid for any stopping rule that depends on scores only. ``seed`` is
     the run's seed. It decides which reassignments are drawn if there are more than
     ``MOST``.
     """

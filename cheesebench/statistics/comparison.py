@@ -3,7 +3,7 @@ worse, no loss of a certain size, or undecided.
 
 The difference of a pair is the first run's score minus the second's, from -1 to 1. A
 run is better or worse if a sign-flip test rejects "no change", corrected over the
-compared protocols (Holm 1979). The test is exact, because the members of a pair are
+compared protocols (Holm 1979). The test is valid, because the members of a pair are
 exchangeable under that hypothesis. A loss of ``LOSS`` (for a measure, see
 ``CellCounts.loss``) is excluded if the evidence against it reached 20 to 1: the wealth
 of bets on "no such loss" grew 20-fold (``betting``). Both tests need a number of pairs
@@ -379,8 +379,8 @@ def paired_p_value(
 
 
 def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> float:
-    """Return the share of random signs with which the sum of ``sizes`` (largest first)
-    is at least as far from zero as ``reached``.
+    """Return the share of signs with which the sum of ``sizes`` (largest first) is at
+    least as far from zero as ``reached``. For many sizes, the share is estimated.
     """
     import numpy as np
     from scipy.special import bdtrc
@@ -513,9 +513,9 @@ class CellComparison(tables.Brief):
 
     @property
     def is_silenced(self) -> bool:
-        """Whether replies that named no action may be why the first run is worse: it
-        has more of them, and they are at least half of its replies, or half as many as
-        what was lost.
+        """Whether replies that named no action may be why the first run is worse. Their
+        share is clearly larger than in the second run, and is at least one half, or has
+        grown by at least half of the loss of pass rate.
         """
         if self.more_silent <= SILENT:
             return False
@@ -630,12 +630,7 @@ class ModelComparison(tables.Brief):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each protocol and, if several have a pass rate, one for the
-        mean over these. ``rate`` is the mean of ``model`` and ``reference`` the mean of
-        ``other_model``, over the ``subjects`` that both have. ``difference_low`` to
-        ``difference_high`` is the 95 % interval of the ``difference``. ``p_value`` is
-        the largest p value that missing trials could have given. ``p_holm``, the same
-        after Holm's correction, decides. It is None for the mean of two runs, where
-        ``p_value`` decides.
+        mean over these. ``RunComparison.rows`` says what the columns mean.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -667,7 +662,7 @@ class ModelComparison(tables.Brief):
 
     @property
     def said(self) -> str:
-        """The overall answer in words. If the mean decides nothing, but each protocol
+        """The overall answer in words. If the mean decides nothing, but each pass rate
         excludes a loss, the answer is "no loss", too.
         """
         kept = [cell.said for cell in self.rated if cell.answer == "no loss"]
@@ -679,8 +674,8 @@ class ModelComparison(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison(tables.Tabular):
-    """The comparison of everything that two runs have in common. Every answer describes
-    the first run.
+    """The comparison of two runs, or of the models of one. Each answer describes the
+    first of two runs or models.
     """
 
     first: str
@@ -750,18 +745,20 @@ class RunComparison(tables.Tabular):
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each compared protocol, and one for several (``all``).
+        """Return a row for each compared protocol, and one for the mean of several pass
+        rates (``all``).
 
         * ``model`` and ``other_model``, ``view``, ``variant``, ``protocol``: what is
           compared. ``verdict``: the answer about ``model``, with its ``reason``.
         * ``rate`` and ``reference``: the means of ``model`` and of ``other_model`` over
-          the ``subjects`` that both have.
+          the paired ``subjects``, if there are any.
         * ``difference``: the rate minus the reference. ``difference_low`` to
           ``difference_high`` is its 95 % interval.
         * ``p_value``: the largest p value of this row that missing trials could have
-          given. ``p_holm``: the same after Holm's correction, which decides. It is over
-          the protocols or, for the models of one run, over all rows of a kind. It is
-          None for the row ``all`` of two runs, where ``p_value`` decides.
+          given. ``p_holm``: the same after Holm's correction, which decides between
+          better and worse. The correction is over the protocols or, for the models of
+          one run, over all comparisons. It is None for the row ``all`` of two runs,
+          where ``p_value`` decides.
         """
         return [row for model in self.models for row in model.rows()]
 
@@ -889,7 +886,7 @@ class RunComparison(tables.Tabular):
             yield title, "", reason
 
     def _who(self) -> Iterator[tuple[ModelComparison, str]]:
-        """Yield each model with its name, and with its view if there are several."""
+        """Yield each model with its name (and view and variant, if these differ)."""
         for model in self.models:
             yield model, model.whose(self._several, [model.first_model])
 
@@ -927,8 +924,8 @@ def compare_runs(
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or judged trials
-            differ), the runs have nothing in common, a run lacks a selected model or
-            protocol, or a single run has no two models to compare.
+            differ), nothing is left to compare, or a run lacks a selected model or
+            protocol.
     """
     seed = first.seed if isinstance(first.seed, int) else 0
     if second is None:
@@ -1471,8 +1468,8 @@ Ratings = dict[int, tuple[float, float, float]]
 
 
 def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
-    """Return a ranking for every view and variant in which at least two models ran the
-    same protocols.
+    """Return a ranking for every view and variant with at least two models, if all of
+    them have a protocol in common.
 
     Left out are cells without any result, cells judged by a measure with ``better:
     alike``, and protocols on which some model has no result from the common subjects.

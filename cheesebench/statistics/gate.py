@@ -64,9 +64,9 @@ def loss(compared: RunComparison, cause: str) -> str:
 
 
 def silent(compared: RunComparison) -> Iterator[CellComparison]:
-    """Yield the cells in which replies without an action may be the cause of what
-    fails: the first run has more of them, and they are at least half of its replies, or
-    half as many as what was lost. The cell with the largest share comes first.
+    """Yield the cells in which replies without an action may be the cause of what fails
+    (``CellComparison.is_silenced``). The cell in which their share has grown most comes
+    first.
     """
     cells = [cell for _, cell in compared.cells]
     failed = [one for one in cells if one.answer in ("worse", "undecided")] or cells

@@ -48,8 +48,8 @@ def tail(passed: int, valid: int, rate: float) -> float:
 
 
 def drifting(sample: Sample) -> Iterator[str]:
-    """Yield a sentence if scores rise or fall with the subject's number. A verdict
-    assumes that they do neither.
+    """Yield a sentence if scores rise or fall with the subject's number by more than
+    chance explains. A verdict assumes that they do neither.
 
     If the model does not change, the correlation between scores and the order of
     subjects, times the root of n - 1, is nearly standard normal.

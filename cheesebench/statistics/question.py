@@ -262,8 +262,8 @@ class Question:
         return winning, losing
 
     def fewest(self, goal: float) -> int | None:
-        """Return the smallest number of subjects that can PASS: if every trial
-        succeeds. Return None if more than ``MOST_TRIED`` are needed, and with
+        """Return the smallest number of subjects that can PASS: with the best score in
+        every trial. Return None if more than ``MOST_TRIED`` are needed, and with
         ``alike``, where the best result is not known.
         """
         import numpy as np

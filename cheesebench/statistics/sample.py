@@ -578,8 +578,8 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
     judged measure.
 
     Only trials that the reference is about (``compared``) enter. ``last:K`` takes the
-    last K compared trials. A missing trial enters unless it is known to belong to
-    another block.
+    last K compared trials. With ``block:NAME``, a missing trial enters unless it is
+    known to belong to another block.
 
     Raises:
         ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or

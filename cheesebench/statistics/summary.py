@@ -1,8 +1,8 @@
 """Results of the statistics, as plain data. Reports only have to show them.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. If a
-verdict is about a measure, they are in the measure's unit. ``to_plain`` converts every
-type to JSON values.
+Rates are proportions, never percentages. Differences, bounds and margins are, too,
+unless a verdict is about a measure: then they are in its unit. ``to_plain`` converts
+every type to JSON values.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _KEPT = (
 
 
 class Verdict(StrEnum):
-    """The answer to: does this model do at least as well as the rodent, up to the
-    margin?
+    """The answer to the question of a cell. Usually this is: does the model do at least
+    as well as the rodent, up to the margin?
     """
 
     PASS = "PASS"
@@ -94,9 +94,9 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A numeric measure in ``n`` trials: the mean of the ``subjects``, each of which
-    counts with the mean of its trials, and the standard deviation between them (None
-    for one subject).
+    """A numeric or yes/no measure in ``n`` trials: the mean of the ``subjects``, each of
+    which counts with the mean of its trials, and the standard deviation between them
+    (None for one subject).
     """
 
     name: str
