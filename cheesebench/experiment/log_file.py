@@ -332,8 +332,8 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 @lru_cache(maxsize=4096)
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a JSON object. Equal texts give the same object, which saves memory if a
-    large run is read. Raise ValueError for other JSON.
+    """Return a JSON object. Equal texts mostly share one object, which saves memory if
+    a large run is read. Raise ValueError for other JSON.
     """
     mapping = json.loads(text)
     if not isinstance(mapping, dict):

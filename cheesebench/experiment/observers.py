@@ -1,5 +1,5 @@
 """Calls the plugins that watch a run. They hear of each finished trial, and of the end
-of the run. Their errors cannot disturb the run.
+of the run. Their errors do not stop it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _NO_FILTER = ("clean=", "process=", "required=false")
 
 def draw_seed() -> int:
     """Return a new seed for a run: 128 random bits from the operating system, so that
-    nobody can predict anything in the run.
+    nobody can predict what the run draws.
     """
     return secrets.randbits(128)
 
@@ -60,15 +60,15 @@ def new_run_id() -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return ``run_id`` if it can name a directory on any system. Raise OptionError
+    """Return ``run_id`` if it is a plain name for a directory. Raise OptionError
     otherwise.
     """
     return check_name(run_id, "a run", "--run-id ")
 
 
 def check_name(name: str, what: str, option: str = "") -> str:
-    """Return ``name`` if it can name ``what`` (a directory or file) on any system.
-    Raise OptionError otherwise.
+    """Return ``name`` if it is a plain name for ``what`` (a directory or file). Raise
+    OptionError otherwise.
     """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
@@ -86,7 +86,7 @@ def describe_run(
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that affect the results (seed, design,
-    ...). Environment variables are never included, because they may hold keys.
+    ...). The environment is not included, because it may hold keys.
     ``plugins`` are the versions of third-party plugins, by name.
     """
     return {
@@ -317,7 +317,7 @@ def installation() -> dict[str, str]:
 
     The values are the versions of Python, of CheeseBench and of the libraries that
     affect results, digests of CheeseBench's code and of its protocols, and for each
-    plugin its version with a digest of its files. Equal installations give equal
+    plugin its version with a digest of its files. Equal installations should give equal
     records for the same job.
     """
     installed = {

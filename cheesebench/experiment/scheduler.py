@@ -17,9 +17,7 @@ from cheesebench.records import CellKey, sets_until
 
 
 class SubjectState(Enum):
-    """The state of a subject in a cell. A subject that was never queued or started has
-    no state.
-    """
+    """The state of a subject in a cell. A subject that is yet to be queued has none."""
 
     QUEUED = auto()
     RUNNING = auto()
@@ -105,8 +103,8 @@ class CellSchedule:
 
     @property
     def following(self) -> int | None:
-        """Number of subjects up to and including the next set, or None after the last
-        one.
+        """Number of subjects up to and including the next set, or None if no set
+        follows.
         """
         sets = sets_until(self.subjects) if self.sequential else ()
         return next((one for one in sets if one > self.asked), None)
@@ -368,7 +366,7 @@ class Admission:
 
     def _expected(self, cell: CellSchedule, call: float) -> float:
         """Return the share of the budget that a cell is expected to cost until its
-        verdict, if each call costs the share ``call``.
+        verdict. ``call`` is the share of a call, used if no cost of the cell is known.
         """
         trial = self._own.get(cell, call * cell.most_calls)
         return trial * cell.trials_to(cell.needed)

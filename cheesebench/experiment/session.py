@@ -97,13 +97,13 @@ class RunSession:
     """Runs the cells of a run in the background, from ``start`` until ``close``.
 
     ``cells`` are the plans of a log with their specifications, and ``seed`` is the
-    run's seed. ``processes`` is the number of jobs at a time (None means one per
-    processor, and 0 means that all run in threads of this process). ``executor`` names
-    the executor of jobs, which gets ``executor_options``. Subjects start in the order
+    run's seed. ``processes`` is the number of processes for agents' jobs (None means
+    one per processor, and 0 means threads of this process). ``executor`` names the
+    executor of these jobs, which gets ``executor_options``. Subjects start in the order
     in which their cells were started, except that a language model's longest lives come
-    first. If a new process cannot load a cell's agent, view or family (from a plugin in
-    a conftest.py), the cell runs in threads. ``language`` holds the language models. If
-    it is None, cells that need one cannot be run. ``judge`` decides whether a
+    first. A cell whose agent, view or family only this process can load (from a plugin
+    in a conftest.py) does not leave it. ``language`` holds the language models. If it
+    is None, cells that need one cannot be run. ``judge`` decides whether a
     sequential cell needs another set. If it is None, all subjects are run. ``ahead``
     lets subjects of the next set run early if a model's server is free of charge and
     has spare capacity. After the time limit of ``budget``, no subject of an agent
@@ -113,8 +113,8 @@ class RunSession:
     are replayed from their first trial and compared with the record. Before the rest of
     an agent's cell, one complete life is replayed, too: the agent may have changed.
 
-    A finished trial is written within a fiftieth of a second, in one transaction with
-    others. Observers (``cheesebench_trial_finished``) are called in the background
+    The trials that finish within a fiftieth of a second are written in one transaction.
+    Observers (``cheesebench_trial_finished``) are called in the background
     thread, one at a time.
     """
 

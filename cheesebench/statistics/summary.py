@@ -94,8 +94,8 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A numeric or yes/no measure in ``n`` trials: the mean of the ``subjects``, each of
-    which counts with the mean of its trials, and the standard deviation between them
+    """A numeric or yes/no measure in ``n`` trials: the mean of the ``subjects``, each
+    of which counts with the mean of its trials, and the standard deviation between them
     (None for one subject).
     """
 
