@@ -305,9 +305,8 @@ def declared_in(cells: Iterable[CellResult]) -> str:
 
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
-    """Return a sentence with two counts of PASSes: against animals of which the same
-    event was counted, and against other numbers. Return "" if all numbers are of one
-    sort.
+    """Return a sentence with two counts of PASSes: against animals without an
+    ``origin``, and against other numbers. Return "" if all numbers are of one sort.
     """
     sorts: dict[bool, list[CellResult]] = {True: [], False: []}
     for cell in own:
@@ -727,7 +726,8 @@ DECLARED = "declared"
 
 def origin(cell: CellResult) -> str:
     """Return *declared*, *analogy* or *invented*, or "" for animals of which the same
-    event was counted, and for a cell that is not compared with animals.
+    or nearly the same event was counted, and for a cell that is not compared with
+    animals.
     """
     animals = cell.plan.reference
     if animals is None or cell.plan.against == "chance":

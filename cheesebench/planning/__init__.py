@@ -1,15 +1,14 @@
 """Forecasts a run's cost and verdicts before the run makes any call.
 
-Every cell is simulated a thousand times for three players: one that moves at random,
-one exactly as good as the animals (with their learning curve), and one that succeeds in
-95 % of trials. Each simulated run has the number of subjects that the verdict's rule
-would require.
+A cell with a reference is simulated a thousand times for three players: one that moves
+at random, one exactly as good as the animals (with their learning curve), and one that
+succeeds in 95 % of trials (or in another share that the user gives). Each simulated
+run has the number of subjects that the verdict's rule would require.
 
 The cost of one subject was measured with scripted respondents on the shipped protocols
-(``benchmarks/verdict_cost.py`` writes ``profiles.json``). For other protocols, a
-rehearsal plays one subject that moves at random through the agent, with replies of
-``REPLY`` tokens. An earlier run of the same cell with the same settings
-(``earlier.py``) takes precedence over both.
+(``benchmarks/verdict_cost.py`` writes ``profiles.json``). Where this does not fit, a
+rehearsal plays one subject that moves at random through the agent. An earlier run of
+the same cell with the same settings (``earlier.py``) takes precedence over both.
 
 The manner of a model's replies (their length, and whether they name an action) comes
 from its runs on other protocols, or from a few questions that ``--ask`` puts to it now

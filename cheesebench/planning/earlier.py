@@ -73,8 +73,8 @@ class EarlierRuns:
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
         """Return the cost of one subject of this cell in the latest run of the same
-        cell with the same settings that has at least half of the trials, or None if
-        there is no such run.
+        cell with the same settings that counted tokens and has at least half of the
+        trials, or None if there is no such run.
 
         Trials that the run does not have are assumed to cost as much as its last trial.
         The keys are the fields of ``planning.Spent``, and ``longest`` for the tokens of
@@ -94,8 +94,8 @@ class EarlierRuns:
         return None
 
     def manner(self, plan: CellPlan) -> Manner | None:
-        """Return the manner of the model's answers in the latest run with the same
-        agent and settings on any protocol, or None if there is no such run.
+        """Return the manner of the model's answers in its latest run with the same
+        agent and settings on any protocol, or None if no such run counted tokens.
         """
         for log in self._logs():
             with closing(log):

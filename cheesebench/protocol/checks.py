@@ -1155,7 +1155,7 @@ class _Checks:
         )
 
     def _is_set_first(self, name: str) -> bool:
-        """Return whether something sets a variable before any rule does."""
+        """Return whether a block, the first state or an ``each`` sets a variable."""
         entered = [self.spec.states[one.name].entry for one in self.spec.entry]
         first = [one.variable for e in (self.spec.each, *entered) for one in e.set]
         first += [one for block in self.spec.schedule for one, _ in block.set]

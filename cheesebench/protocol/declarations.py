@@ -285,8 +285,9 @@ def _counting_position(root: Node, counter: str) -> Position:
 
 
 def _odd_one(values: Sequence[ex.RuntimeValue]) -> int | None:
-    """Return the index of the first value of the rarer kind if numbers and names are
-    mixed, or None. ``none`` counts as a name.
+    """If numbers and names are mixed, return the index of the first value of the rarer
+    kind (of the names, if both are equally frequent), otherwise None. ``none`` counts
+    as a name.
     """
     named = [isinstance(value, str | None) for value in values]
     if len({*named}) < 2:

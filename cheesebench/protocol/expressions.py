@@ -613,9 +613,7 @@ class _Parser:
 
 
 def _number(text: str) -> Number:
-    """Return a literal number. It is an int if it has only digits and a float can
-    represent it exactly.
-    """
+    """Return a literal number. It is an int if it has only digits and is below 1e15."""
     value = float(text)
     return Number(int(text) if text.isdigit() and value < 1e15 else value)
 

@@ -284,7 +284,7 @@ class _Resolver:
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
         """Return the training of the animals: as written or, if it is not written, as
         medians over the animals whose trials are counted. Return None if it is unknown,
-        as where the rows begin with the judged sessions.
+        as where rows of earlier sessions are missing.
         """
         if (written := self.written.dose) is not None:
             return Dose(written.before, written.judged, written.of)
@@ -816,9 +816,8 @@ class _Resolver:
         return [session for session in lacking if session > max(own)]
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
-        """Warn (332) of sessions that the schedule lacks. If all animals have them, the
-        animals may have been trained longer. If only some do, it is probably a typing
-        error.
+        """Warn (332) of sessions that the schedule lacks, unless all animals have the
+        same ones, without a gap: then the animals may have been trained longer.
         """
         last = len(self.spec.sessions)
         later = {

@@ -1347,10 +1347,10 @@ def identity(
     """Return the fields that every ``BaseSpecification`` has. ``root`` is the file's
     tree. It must have the key ``paradigm``, and may have ``edition``.
 
-    ``sha256`` leaves out what changes neither a subject's trials nor a verdict:
-    descriptions (DESCRIPTIVE), the origin and dose of a reference, and the conditions
-    ``by`` of a measure. A family that shows subjects further texts of its own must add
-    them to the hash.
+    ``sha256`` leaves out descriptions (DESCRIPTIVE), the origin and dose of a
+    reference, and the conditions ``by`` of a measure, because they change neither a
+    subject's trials nor a verdict. A family that shows subjects further texts of its
+    own must add them to the hash.
     """
     plain = without_nulls(root.plain())
     return {

@@ -473,8 +473,8 @@ class Specification(BaseSpecification):
     @property
     def planned_blocks(self) -> tuple[tuple[str, int, int, bool], ...]:
         """For each block, in order: its name, its number of sessions, the number of
-        trials of each, and whether ``where`` may hold in it. A block with a shorter
-        last session has two entries.
+        trials of each, and whether ``where`` may hold in it. A shorter last session has
+        an entry of its own.
         """
         return tuple(
             (*sitting, _holds_in(block.name, self.where) is not False)
@@ -581,8 +581,8 @@ class Specification(BaseSpecification):
 
     @property
     def dose(self) -> Dose | None:
-        """The number of trials of a subject before and in the judged sessions, or None
-        if it depends on the subject.
+        """A subject's number of judged trials, and of other trials before the last of
+        them. None if no trial is judged, or the numbers depend on the subject.
         """
         judged = self._judged_trials
         if self.sessions_vary or not judged:

@@ -185,8 +185,8 @@ def construct_status(specification: Specification) -> Status:
     """Return the status of a protocol's construct.
 
     ``declared``: the protocol has no construct, its lesions cannot validate it
-    (``doubts``), or they were not tried. ``searched``: the rates that lesions leave
-    were not proved. If several audits belong to the protocol, the first of their
+    (``doubts``), or they were not all tried. ``searched``: not all of the rates that
+    they leave were proved. If several audits belong to the protocol, the first of their
     statuses in ``SAID`` counts.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:

@@ -91,7 +91,7 @@ class RequestGuard:
 
     def url(self, port: int, path: str = "") -> str:
         """Return the address to open in a browser. Its host is the first of ``names``
-        or, if there are none, the address at which the server listens.
+        or, if there are none, an address at which the server listens.
         """
         host = (
             self.names[0]

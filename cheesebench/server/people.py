@@ -668,7 +668,7 @@ def _state(participant: Participant) -> dict[str, Any]:
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
-    """Return the content of the page for a step. A model is shown exactly the same."""
+    """Return the content of the page for a step."""
     seen = shown.observation
     return {
         "action": shown.action,

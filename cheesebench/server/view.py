@@ -125,8 +125,8 @@ def _y(proportion: float | None) -> float | None:
 
 
 def to_json(state: watch.RunState) -> dict[str, Any]:
-    """Return a run's state for the page. Times are in whole seconds, so that the state
-    changes at most once a second.
+    """Return a run's state for the page. Times are in whole seconds, so that the
+    passing of time changes the state at most once a second.
     """
     return {
         "run": pages.shown(state.run_id),
@@ -311,7 +311,7 @@ def compare(
     first: Path, second: Path, models: tuple[str | None, str | None]
 ) -> tuple[RunComparison, str]:
     """Return the comparison of two runs, and a text on whether they were replayed.
-    Unchanged logs are replayed only once.
+    Comparisons of unchanged logs are cached.
 
     Raise the errors of ``compare_files``.
     """

@@ -89,7 +89,7 @@ class RunState:
 
     ``seconds_left`` is the time for the trials ``left`` at the pace of this session.
     ``cost_left`` is the cost of these trials in dollars, if each costs as much as the
-    same model's trials so far. Both are None if nothing is known yet. ``max_cost`` is
+    same model's trials so far. Each is None as long as it is unknown. ``max_cost`` is
     the budget in dollars while the run is in progress.
     """
 
@@ -377,7 +377,7 @@ def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:
 
 def _cost_left(cells: Sequence[CellState]) -> float | None:
     """Return the cost of the remaining trials in dollars, if each costs as much as its
-    model's trials so far. Return None if a model has no trial yet.
+    model's trials so far. Return None if all trials of a model still remain.
     """
     cost, done = dict[str, float](), dict[str, int]()
     for cell in cells:

@@ -129,7 +129,7 @@ class _Memory:
 
 class LabelsSwapped(CompiledArena):
     """Labels are permuted for the whole run: each label takes the meaning of another.
-    Glyphs that effects compute or copy stay as they are.
+    Texts with placeholders, and glyphs that effects compute or copy, stay as they are.
     """
 
     def __init__(self, specification: Specification, seed: int) -> None:

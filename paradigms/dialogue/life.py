@@ -1,7 +1,7 @@
 """A subject of a dialogue: its prompts, scores, cells and records.
 
-A subject is one generation: it answers each of its start-goal pairs once, in a
-conversation of its own.
+A subject is one generation: it answers each of its items once, in a conversation of
+its own.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class GraphParadigm(Paradigm):
 
 
 class GraphDialogue:
-    """Asks a subject each of its start-goal pairs once. Each pair has a conversation of
-    its own (a trial).
+    """Asks a subject each of its items (``ConditionSpec``) once. Each item has a
+    conversation of its own (a trial).
     """
 
     def __init__(

@@ -120,7 +120,7 @@ class PublishedTabularQL:
 
     def _towards_goal(self) -> int | None:
         """Return the first action of a shortest known path to a goal picture, or None
-        if no path is known.
+        if no path of at most ``DEEPEST`` steps is known.
         """
         if not self._goals:
             return None

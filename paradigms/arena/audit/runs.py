@@ -162,8 +162,9 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return the number of subjects of one seed. Draws without ``pick`` are balanced
-    over them, unless that takes more than ``MOST_SUBJECTS``.
+    """Return the number of subjects of one seed. Draws that are balanced over subjects
+    (without ``pick``) are balanced over these, unless that takes more than
+    ``MOST_SUBJECTS``.
     """
     rows = [
         len(draw.rows)

@@ -602,7 +602,7 @@ def _after_heading(line: str) -> str:
 
 def _introduces(line: str, bulleted: bool) -> bool:
     """Return whether a list of actions may follow this line. It may follow "My next
-    actions will be:" and, if it has no bullets, any sentence.
+    actions will be:" and, if it has no bullets, any statement.
     """
     words = {lists.word(token) for token in lists.tokens(line)}
     line = line.rstrip(lists.BLANKS)
