@@ -1,11 +1,10 @@
-"""The canary: a string in every protocol, page and log. A model that can complete the
-string has been trained on one of them.
+"""The canary: a string in CheeseBench's protocols, pages and logs. A model that can
+complete the string has very probably been trained on one of them.
 """
 
 from __future__ import annotations
 
-#: Identifier of the benchmark. Nothing but the benchmark's own files, pages and logs
-#: contains it.
+#: Identifier of the benchmark, which marks its files, pages and logs.
 GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
 #: Line that marks files, and asks collectors of training data to leave them out.
 CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
@@ -18,7 +17,7 @@ QUESTION = (
     "Some benchmarks mark their files with a canary string. Complete this one. Answer "
     f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'
 )
-#: Minimum number of correct hidden characters that cannot be luck (16**8
+#: Minimum number of correct hidden characters that do not count as luck (16**8
 #: possibilities).
 KNOWN = 8
 

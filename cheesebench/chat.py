@@ -211,9 +211,9 @@ FaultKind = Literal[
 TRANSIENT: frozenset[FaultKind] = frozenset(
     {"rate_limit", "overload", "timeout", "connection", "server", "malformed"}
 )
-#: Faults of the account or the options: no call of this model can succeed, so all of
-#: its subjects stop. If the server has answered before, such a call is retried a few
-#: times first.
+#: Faults of the account or the options. They stop all subjects of the model, because
+#: its other calls would fail, too. If the server has answered before, such a call is
+#: retried a few times first.
 FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_model"})
 
 

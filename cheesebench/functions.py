@@ -326,8 +326,7 @@ class Runs:
             for log in logs:
                 rows_only(log, ranked=True)
             self._read = summarise_logs(logs)
-        #: All judged cells and summarised models, as in reports, with arguments in
-        #: place of options.
+        #: The summary of the runs, as in reports, with arguments in place of options.
         self.summary: RunSummary = api.in_python(self._read)
 
     def frame(self) -> pandas.DataFrame:

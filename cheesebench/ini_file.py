@@ -35,7 +35,7 @@ def usual_protocols(
     """
     _check(undeclared, ini, plugins_known)
     if named:
-        # Like all paths in an ini file, directories and files are relative to it.
+        # Directories and files are relative to the ini file.
         base = Path() if ini is None else ini.parent
         paths = [(name, base / name) for name in named]
         found = [str(path) if path.exists() else name for name, path in paths]

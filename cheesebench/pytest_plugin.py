@@ -121,7 +121,7 @@ def _set_up(
 def _exists(config: pytest.Config, value: str) -> bool:
     try:
         return (config.invocation_params.dir / value).exists()
-    except (OSError, ValueError):  # Such a value cannot be a path.
+    except (OSError, ValueError):  # Not every value can be a path.
         return False
 
 

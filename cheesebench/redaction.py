@@ -28,8 +28,8 @@ _SECRET_LOOKS = re.compile(
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
-#: Matches, in lower case, any key of a known form. Searching with this first is several
-#: times faster.
+#: Matches, in lower case, any key with a known prefix. Searching with this first is
+#: several times faster.
 _MAY_HOLD_KEY = re.compile(
     r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}"
 )

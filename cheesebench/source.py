@@ -638,7 +638,8 @@ class _Converter:
         return Position(position.file, line + 1, column + 1)
 
 
-#: Matches a list of shares with decimal commas: a blank is between the shares only.
+#: Matches a list of shares with decimal commas, in which a blank follows each other
+#: comma.
 _SHARES = re.compile(r"\[\s*0,\d+(?:,\s+0,\d+)+,?\s*\]")
 #: Matches the digits before a decimal comma, at the end of a value.
 _WHOLE = re.compile(r"(?:^[-+]|(?<![\w.,]))\d+$")

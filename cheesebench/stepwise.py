@@ -108,7 +108,8 @@ class _Conversation:
         subject: int,
         view: View,
     ) -> None:
-        #: Why replies are not shown. It is empty if they are, or if there are none.
+        #: Why replies are not shown, or an empty string if they are shown or there are
+        #: none.
         self.problem = ""
         #: Whether the replies do not lead to the recorded trials.
         self.differs = False

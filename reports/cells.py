@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics import ControlResult, CurvePoint, Gain
 
 #: Length, in characters, to which a text is cut unless the caller of ``clean`` gives
-#: another. Nobody reads a longer one in a report, and it would break a table.
+#: another. A longer one is tiring to read, and would break a table.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cheesebench.records import ReferenceValue
     from cheesebench.statistics import CellResult, ModelSummary
 
-#: Okabe and Ito's palette (2008), whose colours can be told apart with any colour
-#: vision. In print without colours, the marks help.
+#: Okabe and Ito's palette (2008), made for colour-blind readers, too. In print without
+#: colours, the marks help.
 COLOURS = (
     "#0072B2",
     "#D55E00",

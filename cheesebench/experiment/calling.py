@@ -435,8 +435,8 @@ class SubjectStoppedError(UnansweredError):
     """
 
 
-#: Maximum number of retries after a fault of the account (a wrong key, an unknown
-#: model). There are retries only if the server has answered before.
+#: Maximum number of retries after a fault in ``FATAL`` (a wrong key, say). There are
+#: retries only if the server has answered before.
 MAX_AUTH_RETRIES = 2
 
 
@@ -545,7 +545,7 @@ class ModelChannel:
     patience: Patience = Patience()
     replaying: bool = False
     retry_errors: bool = False
-    #: Why no call to this model can succeed. It is empty while calls may succeed.
+    #: Why no more calls are made to this model, or an empty string.
     stop_reason: str = ""
     #: Whether any reply has come. If so, an error about the account may be a temporary
     #: fault of a proxy.
@@ -671,7 +671,7 @@ class ModelChannel:
             )
 
     def stop(self, text: str) -> None:
-        """Record that no call to this model can succeed. Waiting calls fail at once."""
+        """Make no more calls to this model. Waiting calls fail at once."""
         self.stop_reason = text
         self.limiter.resume()
 

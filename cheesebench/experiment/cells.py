@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 #: Default limit on a reasoning model's reply, in tokens, reasoning included. It applies
 #: if the model's entry has no limit.
 REASONING_TOKENS = 8192
-#: Texts of end-of-turn tokens, which are sent as stop sequences to a user's own server
-#: (``_stop``). A model whose server does not know its end-of-turn token would otherwise
-#: go on writing. Every server accepts four stop sequences.
+#: Texts of end-of-turn tokens, which are sent as stop sequences by backends that can
+#: serve a model (``_stop``). A model whose server does not know its end-of-turn token
+#: would otherwise go on writing.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -132,8 +132,8 @@ def _reply_tokens(
 
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
-    """Return the tokens that end a reply, or none. Only a user's own server gets them,
-    because other servers refuse tokens that they do not know.
+    """Return the tokens that end a reply, or none if the backend cannot serve a model:
+    some other servers refuse tokens that they do not know.
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []

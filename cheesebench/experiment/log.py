@@ -86,7 +86,7 @@ class CallLog:
     def __init__(self, log: RunLog) -> None:
         self._log = log
         #: System messages in the log, each with its digest and its stored form. They
-        #: are cached because all calls of a cell have the same long message.
+        #: are cached because the calls of a cell usually share one long message.
         self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
         #: Calls to be written together, each with the future that its task awaits.

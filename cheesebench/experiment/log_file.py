@@ -431,8 +431,8 @@ _CLAIM_PATIENCE = 0.5
 #: The write-ahead log is merged into the file when it has this many pages (32 MB). The
 #: process that merges it waits for the disk, and writes nothing else in the meantime.
 CHECKPOINT = 8000
-#: Maximum size of a row in bytes, for writing and for reading. Replies have at most 4
-#: MB (MAX_BODY), and the manifest contains all protocols.
+#: Maximum size of a row in bytes, for writing and for reading. The longest row is
+#: usually the manifest's, which contains all protocols.
 LONGEST_ROW = 32 * 2**20
 #: Seconds that a writer waits for its turn before it fails.
 BUSY_TIMEOUT = 120.0

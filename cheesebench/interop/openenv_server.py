@@ -30,8 +30,8 @@ from cheesebench.redaction import quoted
 #: names must be below this number.
 TRAINING = 2**128
 SPLITS = ("train", "test")
-#: Maximum number of characters of a reply, and of the learnings in it. No model reaches
-#: it.
+#: Maximum number of characters of a reply, and of the learnings in it. It is far above
+#: any use.
 LONGEST = 200_000
 
 

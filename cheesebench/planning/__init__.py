@@ -73,8 +73,7 @@ COMPETENT = 0.95
 #: ``PICTURE`` is the number of tokens of a picture, ``AROUND`` the number of tokens
 #: that a server adds to each message.
 PICTURE, AROUND = 800, 4
-#: Minimum share of replies that name an action. Below it, a model needs about one call
-#: per trial, unlike any player.
+#: Minimum share of replies that name an action. Below it, a model is unlike any player.
 ACTS = 0.5
 #: Minimum share of the allowed actions that a reply names on average. Below it, a model
 #: is unlike any player.

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: Intraclass correlation (ICC) that is assumed if none is known, except for an agent
 #: without memory.
 ICC_FLOOR = 0.3
-#: Number of simulated runs (``subjects_needed`` simulates half as many). The standard
-#: error of a share of runs is then at most 1.6 points.
+#: Number of simulated runs: the standard error of a share of them is at most 1.6
+#: points. ``subjects_needed`` simulates half as many.
 RUNS = 1000
 #: Cells with more subjects than this are not simulated, to save memory. Their
 #: probabilities would be almost 0 or 1.

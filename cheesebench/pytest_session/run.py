@@ -219,8 +219,8 @@ def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
     return ""  # A plugin has replaced our reporter.
 
 
-# Terminal codes that save the cursor, restore it, and clear to the end of the line
-# (from ECMA-48 and DEC, which every terminal knows).
+# Terminal codes (from ECMA-48 and DEC) that save the cursor, restore it, and clear to
+# the end of the line.
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
 #: Columns kept free for what pytest may have written after the path: the letters of
 #: earlier tests in the same file.

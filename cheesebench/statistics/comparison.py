@@ -866,7 +866,7 @@ class RunComparison(tables.Tabular):
                 for c in model.cells
                 if c.answer == "worse"
             )
-            # Of one protocol, the mean over all is the same answer again.
+            # With a single protocol, the overall answer would only repeat it.
             if model.overall.answer == "worse" and len(model.rated) > 1:
                 yield f"{title} all protocols together", "", model.overall.reason
 

@@ -78,9 +78,9 @@ def counted(words: Sequence[str]) -> Iterator[int]:
 
 
 # Letters and digits are separate tokens, so that "room7" reads as "room 7". Every other
-# sign is a token, except emphasis and quotation marks. An arrow must begin at the start
-# of a run of dashes: trying each dash of a long run without a head would take quadratic
-# time.
+# sign is a token, except emphasis and double quotation marks. An arrow must begin at
+# the start of a run of dashes: trying each dash of a long run without a head would take
+# quadratic time.
 _TOKEN = re.compile(
     r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]"
 )

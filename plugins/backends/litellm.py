@@ -63,7 +63,7 @@ OURS = {
 }
 
 #: Matches models whose API caches prompts only on request, wherever they are served.
-#: Other APIs cache without a request, or charge by the hour for a requested cache.
+#: Most other APIs cache without a request, or charge by the hour for a requested cache.
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {

@@ -38,7 +38,7 @@ from cheesebench.plugins.backends.processes import (
 from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 
 #: Default for the maximum number of tokens of a call, prompt and reply together. It is
-#: enough for every shipped protocol in every view.
+#: enough for the shipped protocols with the default settings.
 CONTEXT = 16384
 #: Default time limit, in seconds, for the server to become healthy. It is long, because
 #: a large file may have to be read from a slow disk.

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-#: Maximum number of bytes in a reply's body. 100,000 tokens take about half of this.
+#: Maximum number of bytes in a reply's body. 100,000 tokens take less than half of
+#: this.
 MAX_BODY = 4 * 1024 * 1024
 #: Maximum number of bytes read from an error's body.
 MAX_ERROR_BODY = 64 * 1024

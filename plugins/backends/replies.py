@@ -381,7 +381,7 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-#: Larger token counts are errors of the server. No context has as many tokens.
+#: Larger token counts are taken for errors of the server.
 _MOST_TOKENS = 10**7
 #: Where servers report each count: a name, or ``object.name``, in lower-case letters
 #: only. If a server reports a count in several places, the largest one is used.

@@ -524,7 +524,8 @@ def connect_offline(context: BackendContext) -> Connection:
 VLLM_OFFLINE = BackendSpec(
     name="vllm-offline",
     connect=connect_offline,
-    # Pictures need the model's own processor, which only the server has.
+    # Pictures would need the model's own processor, and here only its tokenizer is
+    # used.
     capabilities=Capabilities(images=False),
     options=MEANINGS,
     # A test call before the run would load the model twice. Errors appear when the
