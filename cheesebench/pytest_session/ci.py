@@ -518,10 +518,11 @@ def add_case(
     text: str,
     *,
     when: Literal["setup", "call"] = "call",
+    properties: Iterable[tuple[str, str]] = (),
 ) -> None:
-    """Add a failed case to the JUnit file, if one is requested. If pytest has not begun
-    the file, write it with this case alone. The case is an error if ``when`` is
-    *setup*.
+    """Add a failed case, and properties of the whole run, to the JUnit file, if one is
+    requested. If pytest has not begun the file, write it with this case alone. The case
+    is an error if ``when`` is *setup*.
     """
     xml, own = config.stash.get(xml_key, None), None
     if (
@@ -541,6 +542,8 @@ def add_case(
     report = _failed_case(name, text, when)
     xml.pytest_runtest_logreport(report)
     _name_error(xml, report)
+    for own_property in properties:
+        xml.add_global_property(*own_property)
     if own is not None:
         with contextlib.suppress(OSError):
             own.pytest_sessionfinish()
@@ -558,7 +561,7 @@ def name_error(config: pytest.Config, report: pytest.TestReport) -> None:
 def _name_error(xml: LogXML, report: pytest.TestReport) -> None:
     said = printable(str(report.longrepr).strip()).partition("\n\n")[0]
     for node in xml.node_reporter(report).nodes:
-        if node.tag == "error":
+        if node.tag in ("error", "failure"):
             node.set("message", said)
 
 

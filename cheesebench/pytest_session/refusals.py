@@ -95,7 +95,10 @@ def tell(config: pytest.Config, text: str, refusal: str = exit_status.REFUSED) -
     page = f"**{refusal}:**\n\n```text\n{quoted}\n```\n"
     with contextlib.suppress(OSError):  # The terminal shows the error in any case.
         ci.append_step_summary(page)
-    ci.add_case(config, "start", decision, when="setup")
+    # A run that began and cannot be compared has its own properties.
+    began = refusal == exit_status.NOT_COMPARED
+    said = () if began else ci.exit_properties(decision.partition("\n\n")[0], "")
+    ci.add_case(config, "start", decision, when="setup", properties=said)
     if not hasattr(config, "workerinput"):
         with contextlib.suppress(OSError, errors.CheeseBenchError):
             _replace_reports(config, page)

@@ -202,6 +202,10 @@ def job(
             if one.get("name") == "cheesebench.exit"
         }
         failures = [one.text or "" for one in suite.iter("failure")]
+        for one in suite.iter("failure"):
+            message = one.get("message") or ""
+            assert decision not in message, "its own reason alone"
+            assert (one.text or "").startswith(message)
         cases = ["".join(one.itertext()) for one in suite.iter("testcase")]
         said_in = [text for text in cases if decision in text]
         assert len(said_in) == bool(done.ret), "the first bad case says it, once"
@@ -415,6 +419,16 @@ def test_what_a_server_does_to_every_call_is_one_cause(
         assert (begins in (error.text or "")) == ("answers 500" not in cause)
 
 
+def _exit_is(suite: ElementTree.Element, told: str) -> None:
+    """The JUnit file says how a session ended that ran nothing, too."""
+    [said] = [
+        one.get("value")
+        for one in suite.iter("property")
+        if one.get("name") == "cheesebench.exit"
+    ]
+    assert said == told.partition("\n\n")[0].rstrip()
+
+
 @pytest.mark.parametrize(
     ("variable", "key", "why"),
     [
@@ -473,6 +487,7 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert told.startswith(f"{REFUSED}: The model 'openai/tiny' does not answer")
     assert error.get("message") == told.rstrip()
     assert why in told
+    _exit_is(suite, told)
 
 
 @pytest.mark.parametrize(
@@ -541,5 +556,6 @@ def test_a_wrong_option_is_told_to_every_reader(
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     told = (suite.findtext("testcase/error") or "", page.read_text(encoding="utf-8"))
+    _exit_is(suite, told[0])
     begins = (f"{REFUSED}: {why}*", f"[*][*]{REFUSED}:[*][*]\n\n```text\n{why}*")
     assert all(map(fnmatch.fnmatchcase, told, begins)), told
