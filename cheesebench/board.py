@@ -276,8 +276,8 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
 
 
 def _weights(log: RunLog, model: str) -> str:
-    """Return the digest of the model's weights if CheeseBench started its server, or
-    the model's name, because nothing is known of other servers.
+    """Return the digest of the model's weights or, if it is not known, the model's
+    name.
     """
     return str(log.manifest.get("servers", {}).get(model, {}).get("sha256") or model)
 

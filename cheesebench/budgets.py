@@ -81,7 +81,7 @@ def larger_budgets(
 def _still_needed(
     log: RunLog, unfinished: Sequence[CellResult], plugins: PluginManager
 ) -> CallTotals:
-    """Return what the ``unfinished`` cells still take at most."""
+    """Return an estimate of what the ``unfinished`` cells still take at most."""
     counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
     total = CallTotals()
@@ -123,8 +123,8 @@ _SPENT = "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens
 
 
 def _dearest_trial(log: RunLog, plan: CellPlan, plugins: PluginManager) -> CallTotals:
-    """Return what a coming trial of a cell takes at most, unless the model begins to
-    need more calls, or longer replies.
+    """Return an estimate of what a coming trial of a cell takes at most. It is too low
+    if the model begins to need more calls, or longer replies.
     """
     rows = log.select(_BY_TRIAL, plan.key)
     calls, prompt, completion = _of_rows(plan, rows) if rows else (0.0, 0.0, 0.0)

@@ -134,8 +134,8 @@ class ExecutorSpec:
 
     If the executor is ``in_process``, jobs run in this process, with the plugins of the
     context. Otherwise it only gets cells whose agent, view and family come from
-    installed plugins. All other cells run in threads of this process, or are refused if
-    the executor runs jobs ``elsewhere`` (on other machines).
+    installed plugins. Other agents' cells run in threads of this process, or are
+    refused if the executor runs jobs ``elsewhere`` (on other machines).
     """
 
     name: str

@@ -114,8 +114,8 @@ class RunSession:
     an agent's cell, one complete life is replayed, too: the agent may have changed.
 
     The trials that finish within a fiftieth of a second are written in one transaction.
-    Observers (``cheesebench_trial_finished``) are called in the background
-    thread, one at a time.
+    Observers (``cheesebench_trial_finished``) are called in the background thread, one
+    at a time.
     """
 
     def __init__(

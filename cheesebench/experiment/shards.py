@@ -157,12 +157,11 @@ def merge_runs(
     run_id: str | None = None,
     complete: Callable[[RunLog], None] = lambda log: None,
 ) -> Merged:
-    """Merge shards into the run ``results/run_id`` (None: a new id). Nothing else is
-    written. ``complete`` may add files to the run's directory before it appears in
-    ``results``.
+    """Merge shards into the run ``results/run_id`` (None: a new id). ``complete`` may
+    add files to the run's directory before it appears in ``results``.
 
-    Raise RunLogError, before anything is written, for a log that is damaged or no
-    shard, if the shards are not parts of one run, and if the run exists.
+    Raise RunLogError, and leave no new run, for a log that is damaged or no shard, if
+    the shards are not parts of one run, and if the run exists.
     """
     with ExitStack() as stack:
         parts = sorted(
