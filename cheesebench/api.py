@@ -133,8 +133,8 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 
 def _calls(cell: CellResult) -> tuple[int | None, float | None]:
-    """Return the number of calls and their cost in dollars, or Nones if no model was
-    called. A cost of 0 also becomes None, because it usually means that no price is
+    """Return the number of calls and their cost in dollars, or Nones if nothing is
+    known of calls. A cost of 0 also becomes None, because it usually means that no price is
     known.
     """
     totals = None if cell.calls is None else cell.calls.totals
@@ -612,7 +612,7 @@ class Run:
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the HTML report, with a player for every trial, and return its path. By
+        """Write the HTML report, with a player for trials, and return its path. By
         default the file is ``report.html`` in the run's directory. Raise OptionError if
         the file cannot be written.
         """
@@ -847,7 +847,7 @@ def run(
     run.
 
     The run writes the same log as ``pytest --model``: the same seed gives the same
-    records. Ctrl-C (or the stop button of a notebook) stops it; finished trials are
+    worlds. Ctrl-C (or the stop button of a notebook) stops it; finished trials are
     kept, and ``cheesebench.run(..., resume=ID)`` continues it. ``cheesebench.plan``
     takes the same options and plugins.
 

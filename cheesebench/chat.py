@@ -368,13 +368,13 @@ class Connection(Protocol):
     loop.
 
     A connection may also have ``async def facts(self) -> ServerFacts``. The harness
-    calls it before the first call, to limit the calls in flight and to warn of prompts
-    that are too long.
+    calls it at the start, to limit the calls in flight and to warn of prompts that are
+    too long.
 
     It may also have ``async def progress(self) -> object``, which returns any value
     that changes while the server works, or None if the server does not tell. A call is
     then given up if this value has not changed for ``--cheese-timeout`` seconds, rather
-    than for being slow.
+    than after these seconds.
     """
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -391,8 +391,8 @@ class Connection(Protocol):
 
 
 class Server(Protocol):
-    """A server that a backend has started for the run. ``stop`` is called exactly once,
-    whatever happens.
+    """A server that a backend has started for the run. ``stop`` is called at the end,
+    even after an error.
 
     A server may also have ``facts`` about the model that it runs: JSON values by name,
     which the run's manifest keeps. If ``sha256``, the digest of the weights, is among
@@ -604,7 +604,7 @@ class ModelAgentSpec:
     functions take the settings: ``form`` returns the form that replies must have,
     ``remembers`` describes a subject's memory in words, and ``reply_tokens`` returns
     the maximum number of tokens of a reply if neither the user nor the model's entry
-    sets it (None: the setting ``max_tokens``).
+    decides it (None: the setting ``max_tokens``).
     """
 
     name: str

@@ -180,7 +180,9 @@ class UnknownNameError(CheeseBenchError):
 
 
 class OptionError(CheeseBenchError):
-    """Options contradict each other, or one has an invalid value."""
+    """An option or an argument cannot be used, for example because it is invalid or
+    contradicts another one.
+    """
 
 
 class UnsuitableError(CheeseBenchError):
@@ -190,14 +192,14 @@ class UnsuitableError(CheeseBenchError):
 
 
 class RunLogError(CheeseBenchError):
-    """A run log is missing, damaged or changed, cannot be written, or does not fit this
-    run. Or a baseline is missing or damaged.
+    """A run log or a baseline cannot be used or written. It may be missing, damaged or
+    changed, for example, or not fit this run.
     """
 
 
 class ComparisonError(CheeseBenchError):
-    """Two runs cannot be compared: their subjects do not pair, or they have no cell in
-    common.
+    """Two runs cannot be compared, for example because their subjects do not pair, or
+    they have no cell in common.
     """
 
 

@@ -266,8 +266,8 @@ def write_output(text: str, path: str | None) -> None:
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:
-    """Write as ``write_output`` does, but line by line, so that the whole text is never
-    in memory.
+    """Write as ``write_output`` does, but line by line, so that the whole text need not
+    be in memory.
     """
     if path is None:
         terminal = sys.stdout.isatty()

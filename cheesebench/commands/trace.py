@@ -207,8 +207,8 @@ class Trace:
 
 def changes(before: str, now: str) -> str:
     """Return the differences between two observations in a few words, or "" if they are
-    equal. For text, these are the changed squares by column and row (from 0), or only
-    their number.
+    equal. For text, these are the changed squares by column and row (from 0) and the
+    changed lines, or only their number.
     """
     if before == now:
         return ""

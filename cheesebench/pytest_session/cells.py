@@ -141,7 +141,7 @@ class CellItem(pytest.Item):
 
 
 class Cells:
-    """The hooks that start all cells, and report them once all are judged."""
+    """The hooks that start all cells, and report them at the end of the session."""
 
     def __init__(self, run: PytestRun, reporting: Reporting) -> None:
         self._run = run
