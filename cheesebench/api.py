@@ -134,8 +134,8 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 def _calls(cell: CellResult) -> tuple[int | None, float | None]:
     """Return the number of calls and their cost in dollars, or Nones if nothing is
-    known of calls. A cost of 0 also becomes None, because it usually means that no price is
-    known.
+    known of calls. A cost of 0 also becomes None, because it usually means that no
+    price is known.
     """
     totals = None if cell.calls is None else cell.calls.totals
     return (None, None) if totals is None else (totals.calls, totals.cost or None)

@@ -89,7 +89,7 @@ def cell_items(
     one is part of the protocol's name: ``protocol@edition``.
 
     The items of a protocol with conditions are named ``protocol[condition-model]``. The
-    model is always in the name, so that ``--lf`` never mistakes one model's failure for
+    model is in the name, so that ``--lf`` does not mistake one model's failure for
     another's.
     """
     if isinstance(protocol, Broken):

@@ -1,5 +1,5 @@
-"""The reason for a session's exit status, and the remedy. Every report of the session
-takes both sentences from here.
+"""The reason for a session's exit status, and the remedy. The session's reports take
+both sentences from here.
 """
 
 from __future__ import annotations

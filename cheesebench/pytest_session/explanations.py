@@ -79,8 +79,8 @@ def _short(result: CellResult) -> str:
 
 def missing_trials(run: PytestRun, result: CellResult) -> str:
     """Return the number of missing trials, with the cause in the same line, and the
-    remedy: to resume the run or, after too many stops or empty replies, to start a new
-    one. The last error that quotes an answer follows.
+    remedy: to resume the run or, if that would not help, to start a new one. The last
+    error that quotes an answer follows.
     """
     assert run.log is not None
     marks = [

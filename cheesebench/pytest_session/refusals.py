@@ -1,5 +1,5 @@
-"""Reports an error that ends a session before anything is run (exit code 4). The report
-goes to every place where people look at a pipeline.
+"""Reports why a session has no result, such as an error before anything is run (exit
+code 4), in the places where people look at a pipeline.
 """
 
 from __future__ import annotations

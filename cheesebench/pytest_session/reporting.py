@@ -153,7 +153,7 @@ class Reporting:
         summary: RunSummary,
     ) -> None:
         """Compare the run with its baseline, and decide the exit status. If there is a
-        baseline, all reports begin with this status.
+        baseline, the reports begin with this status.
         """
         run = self._run
         assert run.log is not None
