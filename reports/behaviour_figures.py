@@ -679,8 +679,8 @@ def conditions(groups: Sequence[drawing.Group]) -> Drawn:
 
 
 def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
-    """Draw, for every model and protocol, the rate of the best view (as in Figure 3 of
-    the CheeseBench paper), with the animals' rate.
+    """Draw the rate of the best view for each model and protocol with several views (as
+    in Figure 3 of the CheeseBench paper), and the animals' rate.
     """
     found = [best for summary in summaries for best in summary.best_of_views]
     names = list(

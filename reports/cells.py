@@ -266,7 +266,7 @@ def ability_of_bar(cell: CellResult) -> str:
 
 
 def has_ability(cells: Iterable[CellResult]) -> bool:
-    """Return whether any of these cells has an ability scale."""
+    """Return whether any of these cells has an ability."""
     return any(cell.ability is not None for cell in cells)
 
 
@@ -1029,15 +1029,13 @@ def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
 
 
 def averaged_over(cells: Sequence[CellResult]) -> str:
-    """Return how many protocols are in the mean, as in ``over 2 of 4 protocols``, or ""
-    if all of them are.
+    """Return how many protocols (or cells of dialogues) are in the mean, as in ``over 2
+    of 4 protocols``, or "" if all of them are.
     """
     count = len(averaged(cells))
-    return (
-        ""
-        if count == len(cells)
-        else f"over {count} of {plural(len(cells), 'protocol')}"
-    )
+    of_dialogues = any(cell.plan.variant.condition for cell in cells)
+    noun = "cell" if of_dialogues else "protocol"
+    return "" if count == len(cells) else f"over {count} of {plural(len(cells), noun)}"
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:

@@ -326,7 +326,7 @@ def _shortened(name: str, room: int) -> str:
 
 
 def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
-    """Return text wrapped to ``width`` characters. Words are never split."""
+    """Return text wrapped to ``width`` characters. Longer words are not split."""
     return textwrap.fill(
         cells.clean(text),
         width,

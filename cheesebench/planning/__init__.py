@@ -278,8 +278,8 @@ class Forecast(tables.Tabular):
         """Return a row for each cell and player and, with several cells, a row of each
         player for the whole run (``all``).
 
-        ``rate`` is the player's pass rate (NA if it is measured otherwise), and
-        ``planned`` the number of subjects that the run may have.
+        ``rate`` is the player's pass rate (NA if it is unknown), and ``planned`` the
+        number of subjects that the run may have.
 
         A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
         how often two runs of the same player get different verdicts (``disagree``), and

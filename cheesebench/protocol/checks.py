@@ -257,7 +257,8 @@ def _never_due(
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
     """Yield, as parts of a sentence, the blocks in which the value of a variable is too
-    long, and ``drawn`` if all its drawn values are. No rule may change the variable.
+    long, and ``drawn`` if all its drawn values are. The variable must be one that no
+    rule changes.
     """
     drawn = [
         row[draw.columns.index(name)]

@@ -225,12 +225,13 @@ class FakeServer:
     starts it, and the end of the block (or ``stop``) stops it.
 
     ``script`` gives the answers: one text for all calls, a list (one answer for each
-    call, and the last one also for all later calls), or a function of the call. Every
-    call takes ``latency`` seconds. At most ``capacity`` calls are served at once. Other
-    calls wait or, with ``refuse``, are refused with status 429. If there is a ``key``,
-    calls must present it. If there are ``models``, calls must name one of them.
-    ``keep`` is the maximum number of calls to remember (None: all). ``facts`` are JSON
-    replies by path (``/props``), for servers that describe themselves.
+    call, and the last one also for all later calls), or a function of the call. A
+    served call takes at least ``latency`` seconds. At most ``capacity`` calls are
+    served at once. Other calls wait or, with ``refuse``, are refused with status 429.
+    If there is a ``key``, calls must present it. If there are ``models``, calls must
+    name one of them. ``keep`` is the maximum number of calls to remember (None: all).
+    ``facts`` are JSON replies by path (``/props``), for servers that describe
+    themselves.
 
     A server that speaks another protocol is a subclass with another ``path``,
     ``reply_body`` and ``error_body``.

@@ -145,8 +145,8 @@ class ArenaSubject:
 
     def begin_trial(self) -> str | None:
         """Advance the schedule and return the first observation, or None when the
-        schedule is over. Raise ProtocolError if a variable has an invalid limit, place,
-        heading, door or glyph.
+        schedule is over. Raise ProtocolError for a mistake that shows only now, such as
+        an invalid limit.
         """
         position = self._schedule.next()
         if position is None:

@@ -72,7 +72,7 @@ def canvas_of(arena: Arena) -> Canvas:
 
 
 class Gallery:
-    """All looks of one paradigm in one view, shared by the lives of a process."""
+    """The looks of one paradigm in one view, shared by the lives of a process."""
 
     def __init__(self, geometry: Geometry, view: View) -> None:
         self.geometry, self.view = geometry, view

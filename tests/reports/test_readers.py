@@ -43,6 +43,20 @@ def test_means_are_compared_over_the_same_protocols_or_not_at_all(
     assert cells.rodent_mean(cells.cells_of(bare, bare.models[0])) is None
 
 
+def test_the_mean_of_a_dialogue_is_over_cells_of_one_protocol(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    asked, missing = (
+        dataclasses.replace(
+            make_plan("graph", chance=0.1), variant=Variant(condition=name)
+        )
+        for name in ("rooms-path", "rooms-groups")
+    )
+    summary = make_run([(asked, 0.5), (missing, "infrastructure")])
+    own = cells.cells_of(summary, summary.models[0])
+    assert cells.averaged_over(own) == "over 1 of 2 cells"
+
+
 def test_every_outcome_has_a_colour_of_its_own() -> None:
     style = (Path(cheesebench.reports.__path__[0]) / "static" / "page.css").read_text(
         encoding="utf-8"

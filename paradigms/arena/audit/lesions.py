@@ -473,8 +473,8 @@ def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
 
 
 def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
-    """Return the ceilings, each with the lowest bound that applies to it. A subject
-    with more lesions does no better, so a bound of fewer lesions holds for it.
+    """Return the ceilings, each with the lowest bound that applies to it. As a rule, a
+    subject with more lesions does no better, so a bound of fewer lesions holds for it.
     """
     proofs = [
         one for one in found if one.proven is not None and not one.lesion.forgets_at

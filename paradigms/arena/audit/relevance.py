@@ -55,7 +55,7 @@ class Key:
 
 class Relevance:
     """Finds the part of a life that can matter for its future. Measures do not count,
-    because only reports use them.
+    because no rule reads them.
     """
 
     def __init__(

@@ -743,7 +743,7 @@ def tour(chance: random.Random) -> Choice:
 
 
 def wanderer(chance: random.Random) -> Choice:
-    """Return a choice that sometimes waits, so that all states are met."""
+    """Return a choice that sometimes waits, so that more states are met."""
     return lambda places: chance.choice([*places, None]) if places else None
 
 

@@ -760,9 +760,9 @@ def collect(
 ) -> dict[str, list[Sample]]:
     """Return the samples at the first entry into each state of a trial, by state.
 
-    The subjects know the tables but not the draws: half of them walk to random events.
-    The other half walk to any places that may matter, and wait now and then. They meet
-    every block of the schedule, judged or not.
+    The subjects know the tables but not the draws. About half of them walk to random
+    events. The others walk to any places that may matter, and wait now and then. All
+    meet every block of the schedule, judged or not.
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
