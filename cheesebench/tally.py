@@ -168,7 +168,8 @@ class Tally:
         if now.decided < now.cells:
             left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
             replays = now.trials < self._recorded
-            share = percent(round(now.share, 2))
+            # Of the planned trials all may be done, but of the cells not.
+            share = percent(min(round(now.share, 2), 0.99))
             parts.append(f"{'replaying, ' if replays else ''}{share}{left}")
         return "; ".join(filter(None, parts))
 

@@ -214,11 +214,12 @@ def matrix(summary: RunSummary) -> Matrix:
     published models, a row with each model's best view follows the models.
     """
     whole = _whole(summary.models)
+    ranked = sorted(
+        summary.models, key=lambda one: _standing(one, whole, summary), reverse=True
+    )
     own = [
-        (_comparable(model, whole), words.cells_of(summary, model))
-        for model in summary.models
+        (_comparable(model, whole), words.cells_of(summary, model)) for model in ranked
     ]
-    own.sort(key=lambda one: _standing(*one), reverse=True)
     plain = [cell for _, cells in own for cell in cells]
     columns = tuple(dict.fromkeys(cell.plan.label for cell in plain))
     grouped = len(columns) > MOST
@@ -318,11 +319,16 @@ def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _standing(
-    model: ModelSummary, cells: Sequence[CellResult]
+    model: ModelSummary, whole: tuple[str, ...], summary: RunSummary
 ) -> tuple[float, int, float]:
-    """Return the sort key of a board: mean ability, passed protocols, mean rate."""
-    passed = sum(cell.verdict is Verdict.PASS for cell in cells)
-    ability = -1.0 if model.ability is None else model.ability.mean
+    """Return the sort key of a board: mean ability over the protocols in ``whole``,
+    passed protocols, and mean rate, which also tells models without the abilities apart.
+    """
+    passed = sum(
+        cell.verdict is Verdict.PASS for cell in words.cells_of(summary, model)
+    )
+    own = _comparable(model, whole).ability
+    ability = -1.0 if own is None else own.mean
     return ability, passed, -1 if model.overall is None else model.overall.mean
 
 

@@ -106,6 +106,8 @@ def test_cells_are_counted_as_they_are_decided(clock: list[float]) -> None:
     # 310 trials in 10 s: 150 are planned, and 440 may come.
     assert found.seconds == (10 / 310 * 150, 10 / 310 * 440)
     assert tally.line() == "1 of 3 cells: 1 PASS; 67 %, 5 s to 15 s left"
+    run.at |= {two: progress(200, 200), three: progress(199, 200)}
+    assert tally.line(fresh=True).partition(",")[0] == "1 of 3 cells: 1 PASS; 99 %"
     run.over |= {two: 0.0, three: 1.0}
     run.at |= {two: progress(200, 200), three: progress(200, 200)}
     assert tally.line(fresh=True) == "3 of 3 cells: 2 PASS, 1 FAIL"

@@ -15,12 +15,14 @@
 
   // -- the paths of the subjects
 
+  // Return the number of the trials that can be drawn here, or -1.
+  const numberOf = (place) => trials.index.findIndex((entry, number) => entry.link === place.dataset.link && entry.ground && document.getElementById("trials-" + number).hasChildNodes());
+
   async function drawMaps(place) {
     if (place.dataset.drawn) return;
     place.dataset.drawn = "yes";
-    const number = trials.index.findIndex((entry) => entry.link === place.dataset.link);
+    const number = numberOf(place);
     const entry = trials.index[number];
-    if (!entry || !entry.ground || !document.getElementById("trials-" + number).textContent) return;
     const shelf = await trials.unpack(number);
     const played = shelf.trials.filter((one) => one.at);
     if (!played.length) return;
@@ -115,6 +117,7 @@
   const seen = new IntersectionObserver((found) => found.forEach((one) => {
     if (one.isIntersecting) { seen.unobserve(one.target); drawMaps(one.target); }
   }));
+  for (const place of document.querySelectorAll(".maps")) if (numberOf(place) < 0) place.remove();
   const watch = (place) => { if (!place.dataset.drawn) seen.observe(place); };
   paradigms.forEach((one) => picked.append(new Option(one.dataset.title)));
   picked.addEventListener("change", show);

@@ -198,3 +198,24 @@ def test_a_mean_ability_is_over_the_same_protocols_in_every_row(
     assert unproved.startswith(
         "Not validated (pool, cage): the protocol names no lesions"
     )
+
+
+def test_models_without_the_abilities_are_ranked_by_their_rates(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    scale = AbilityScale(without=0.5, ideal=1.0)
+    rates = {"waiter": 0.0, "crawler": 0.3, "walker": 0.9}
+    found = matrix(
+        make_run(
+            [
+                (make_plan(protocol, model=model, ability=scale), rate)
+                for model, rate in rates.items()
+                for protocol in ("pool", "cage")
+            ]
+        )
+    )
+    assert [(row.name, row.mean_shown) for row in found.rows[:3]] == [
+        ("walker", "0.82"),
+        ("crawler", "0.00"),
+        ("waiter", "0.00"),
+    ]

@@ -298,7 +298,16 @@ def test_printed_pages_are_light_and_nothing_lies_over_anything_else(
     }).map((one) => one.outerHTML.slice(0, 80))"""
     assert page.evaluate(outside) == []
     assert page.locator(".verdicts thead").first.is_visible()
+    instead = "one => getComputedStyle(one, '::before').content"
+    maps = page.locator(".maps").first
+    assert "on paper if" in maps.evaluate(instead), "not drawn yet"
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen", color_scheme="dark")
+    page.get_by_role("tab", name="Behaviour").click()
+    maps.scroll_into_view_if_needed()
+    maps.locator("svg").first.wait_for()
+    page.emulate_media(media="print", color_scheme="dark")
+    assert maps.evaluate(instead) == "none"
     page.emulate_media(media="screen", color_scheme="dark")
     assert (
         sum(
