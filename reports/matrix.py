@@ -322,7 +322,7 @@ def _standing(
     model: ModelSummary, whole: tuple[str, ...], summary: RunSummary
 ) -> tuple[float, int, float]:
     """Return the sort key of a board: mean ability over the protocols in ``whole``,
-    passed protocols, and mean rate, which also tells models without the abilities apart.
+    passed protocols, and mean rate, which also ranks models without any ability.
     """
     passed = sum(
         cell.verdict is Verdict.PASS for cell in words.cells_of(summary, model)
