@@ -466,7 +466,7 @@ OPTIONS = (
     ),
     Option(
         name="html",
-        help="Also write the HTML report to this file: one page with charts, on which every trial can be watched.",
+        help="Also write the HTML report to this file: one page with charts and a player for trials.",
         metavar="PATH",
     ),
     Option(
@@ -496,7 +496,7 @@ OPTIONS = (
     ),
     Option(
         name="film",
-        help="For every FAIL, show a failed trial frame by frame (-v does, too).",
+        help="With each FAIL, show all numbers and, if it is about a pass rate, a failed trial (-v does, too).",
         flag=True,
     ),
     Option(

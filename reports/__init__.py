@@ -55,7 +55,7 @@ class Html:
     """
 
     name, suffix = "html", ".html"
-    summary = "a page with a player for every trial, of one run or of several"
+    summary = "a page with a player for trials, of one run or of several"
     render = staticmethod(html.render)
     render_run = staticmethod(html.render_run)
     render_runs = staticmethod(html.render_runs)

@@ -1249,7 +1249,7 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
 
 #: Note on a leaderboard.
 HOW_TO_READ_LEADERBOARD = (
-    "All intervals hold together at 95 %. A rank of 2–3 means that one model is certainly better, and at most two may be. "
+    "All intervals hold together at 95 %. A rank of 2–3 means that one model is better, and at most two may be. "
     "The score is the mean over protocols of the share of passed trials, or of a measure's place on its range "
     "(0: worse end, 1: better end)."
 )

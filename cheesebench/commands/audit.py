@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="a view, repeatable (default: all)",
     )
-    parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
+    parts = f"a part of the audit, repeatable (default: all but memory): {', '.join(AUDIT_PARTS)}"
     parser.add_argument(
         "--part",
         choices=AUDIT_PARTS,

@@ -28,8 +28,8 @@ SHOWN = 200
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints the string that is in every protocol, page and log. With --model, asks the model to complete it (one "
-        "call). The exit code is 1 if it can, because it must then have read CheeseBench's files. If it cannot, that "
+        "Prints the string that is in CheeseBench's protocols, pages and logs. With --model, asks the model to complete it "
+        "(one call). The exit code is 1 if it can, because it has then very probably read such files. If it cannot, that "
         "proves nothing.",
         "",
         "--model NAME",

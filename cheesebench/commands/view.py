@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Serves pages on this machine alone, until Ctrl-C. They show all runs, comparisons of two runs, and trends. Each run "
-        "is shown live, with cost, time left, the latest replies, and a player for every trial. The pages change nothing. "
+        "is shown live, with cost, time left, the latest replies, and a player for trials. The pages change nothing. "
         "Their address holds a secret: whoever has it can read the runs.",
         "",
         "--results results --port 8765",

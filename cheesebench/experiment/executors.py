@@ -45,7 +45,7 @@ class Runner(Protocol):
 #: because a server caches the beginnings of conversations only while it has room.
 OVERSUBSCRIPTION = 1.25
 #: ``DEFAULT_EXECUTOR``: name of the default executor. ``IN_PROCESS``: name of the
-#: executor for ``--processes 0``, and for plugins that only this process can load.
+#: executor for ``processes=0``, and for plugins that only this process can load.
 DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
 
 

@@ -497,7 +497,7 @@ _EXPLANATIONS = (
     ),
     (
         ("readonly", "ead-only", "unable to open", "Permission denied"),
-        "{path}: it cannot be opened or written ({text}). Correct the permissions of the file and its directory, {again}.",
+        "{path}: it cannot be opened or written ({text}). Make the file and its directory readable and writable, {again}.",
     ),
     (
         ("locked",),

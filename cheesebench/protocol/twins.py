@@ -80,7 +80,7 @@ def _declared(specification: Specification) -> Twins:
         )
     if (declared.mirror or declared.turn) and specification.document.arena.map is None:
         raise OptionError(
-            f"'{name}' has no map to mirror or turn: its arena comes from a generator, and is the same on all sides. "
+            f"'{name}' has no map to mirror or turn: its arena comes from a generator. "
             "Remove 'mirror' and 'turn' from its key 'twins'."
         )
     return declared

@@ -310,13 +310,15 @@ def test_only_a_run_that_is_written_is_to_be_resumed(
     )
     log.close()
     log.path.chmod(0o000)
-    with pytest.raises(RunLogError, match=r"Correct the permissions") as read:
+    with pytest.raises(
+        RunLogError, match=r"Make the file and its directory readable"
+    ) as read:
         RunLog.open_read_only(log.path)
     assert "--resume" not in str(read.value)
     log.path.chmod(0o400)
     with (
         RunLog.open(log.path) as log,
-        pytest.raises(RunLogError, match=r"permissions .* continue with --resume r1"),
+        pytest.raises(RunLogError, match=r"writable.* continue with --resume r1"),
     ):
         log.note("error", "cannot be written")
 
@@ -348,9 +350,7 @@ def test_a_run_in_a_read_only_directory_can_be_read(
             assert bool(file) != interrupted, (
                 "a log of gigabytes must not be copied into memory"
             )
-            with pytest.raises(
-                RunLogError, match=r"Correct the permissions .*try again"
-            ):
+            with pytest.raises(RunLogError, match=r"readable and writable.*try again"):
                 reader.note("error", "cannot be written")
     finally:
         log.directory.chmod(0o755)
