@@ -54,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Parquet (needs pyarrow)",
     )
     for name, about in (
-        ("inspect", "an eval log for each model, protocol and view"),
+        ("inspect", "an eval log for each cell"),
         (
             "every-eval-ever",
-            "a record for each model, protocol and view, and a line for each trial",
+            "a record for each plain cell, and a line for each scored trial",
         ),
         ("psych-ds", "the trials of people and models as a Psych-DS folder"),
     ):

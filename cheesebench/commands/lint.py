@@ -20,7 +20,7 @@ _NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints every error, warning and note with its position and a remedy. The exit code is 1 if there are errors.",
+        "Prints errors, warnings and notes, each with its position and a remedy. The exit code is 1 if there are errors.",
         "my_maze.protocol.yaml",
         "--strict -q my_protocols/",
         "--explain E226",
