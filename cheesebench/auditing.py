@@ -107,8 +107,8 @@ def audit_specification(
 
 def kept_in(specification: BaseSpecification) -> str:
     """Return the directory that keeps the finished searches of a protocol's audits. It
-    depends on the user, the installed code and the protocol, but (in an arena) not on
-    the animals' numbers.
+    depends on the user, the installed code and the protocol, or (in an arena) the part
+    of the protocol in its ``life_hash``.
     """
     place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     arena = next(iter(arenas([specification])), None)

@@ -157,11 +157,11 @@ class LanguageModel:
     """A language model under test: its backend, the agent that prompts it, and the
     settings.
 
-    ``settings`` (JSON values) has every parameter of agent and model that can affect a
-    reply. Its key ``dropped`` lists the parameters that are not sent because the model
-    or its backend does not accept them. The plan of each cell stores the settings, and
-    a resumed run reads them from there. ``base_url`` is the address of the model's
-    server (None if the backend starts a server or knows its address).
+    ``settings`` (JSON values) has the parameters of agent and model that affect
+    replies. Its key ``dropped`` lists the parameters that are not sent because the
+    model or its backend does not accept them. The plan of each cell stores the
+    settings, and a resumed run reads them from there. ``base_url`` is the address of
+    the model's server (None if the backend starts a server or knows its address).
     """
 
     entry: ModelEntry

@@ -26,7 +26,7 @@ PAUSE = 1500
 
 
 def check(plan: CellPlan, output: str) -> None:
-    """Raise OptionError for a cell that cannot be filmed, and for another file."""
+    """Raise OptionError for a dialogue, and for a file that is not named ``*.gif``."""
     if Path(output).suffix.lower() != ".gif":
         raise OptionError(f"--output {output}: the name of a film must end in .gif")
     if plan.items:

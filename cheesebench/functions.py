@@ -76,8 +76,8 @@ def compare(
     protocols: api.Names | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> RunComparison:
-    """Compare two runs of the same protocols and seed, subject by subject. The answers
-    are about the first run.
+    """Compare two runs of the same protocols and seed, or the models of one run,
+    subject by subject. The answers are about the first of the two.
 
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each. If it names none,
@@ -242,8 +242,8 @@ def figures(
     writes the files.
 
     ``only`` names the figures to draw, such as ``"forest"``; most of the time goes into
-    the figures of behaviour, which replay every trial (curves, latency, path_length,
-    strategies, occupancy, tracks).
+    the figures of behaviour, which replay trials (curves, measures, latency,
+    path_length, strategies, occupancy, tracks).
 
     ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
     (None: each has its own), ``dpi`` the resolution of a png. ``tell`` is called with a
@@ -266,7 +266,7 @@ def figures(
         for name in (entry.name, *entry.aliases)
     }
     line, began = api.teller(None), time.monotonic()
-    line("Drawing; figures of behaviour replay every trial")
+    line("Drawing; figures of behaviour replay trials")
     try:
         with ExitStack() as stack:
             logs = [
@@ -517,7 +517,8 @@ def audit(
     be solved.
 
     Finished searches are kept in the user's cache. An audit that was stopped continues
-    from them, and so does an audit of the same protocol with another reference.
+    from them, and so does an audit of the same protocol after the animals' pass rate
+    was changed.
 
     Parameters:
         protocol: A name, a file, or a specification in which ``lint`` has found no

@@ -1,5 +1,5 @@
-"""Registers the shipped protocols with Gymnasium as soon as both Gymnasium and
-cheesebench are imported.
+"""Registers shipped protocols with Gymnasium as soon as both Gymnasium and cheesebench
+are imported.
 
 A package usually registers its environments when it is imported. But importing
 cheesebench must not import Gymnasium, because pytest imports cheesebench in every
@@ -18,8 +18,8 @@ from typing import Any
 
 
 def register() -> None:
-    """Register ``cheesebench/<ClassName>-v1`` for every shipped protocol, without
-    loading any of them.
+    """Register ``cheesebench/<ClassName>-v1`` for the shipped protocols that are in no
+    folder of their own, without loading any of them.
 
     ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.

@@ -199,7 +199,7 @@ def over() -> None:
 
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
-    """Make signals raise KeyboardInterrupt during the block, whatever else is set."""
+    """Make signals raise KeyboardInterrupt during the block."""
     before, _State.action = _State.action, _interrupt
     try:
         yield

@@ -202,8 +202,8 @@ class ModelRun:
             unfinished.begin_anew(self.log, plan)
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
-        """Start the servers and make one test call to every model that is needed,
-        before anything runs. If the budget is spent, make no call.
+        """Start the servers, and test the models that are needed (``probe``), before
+        anything runs. If the budget is spent, make no call.
         """
         assert self.log is not None
         settings, left = self.settings, self._next_subjects(cells)

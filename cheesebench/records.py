@@ -267,7 +267,8 @@ class ReferenceValue(tables.Brief):
     * ``interval``: two-sided 95 %.
     * ``sd``: standard deviation between animals, each with its own rate over the
       sessions ``over``. With ``n_animals``, the comparison is between two groups of
-      subjects. Without ``sd`` and ``interval``, the value counts as a constant.
+      subjects. The value counts as a constant if neither both of these nor an
+      ``interval`` is known.
     * ``curve``: the pass rate (or the mean) in each session, from session 1.
       ``curve_sd``: its standard deviation between animals.
     * ``kind``: ``"analogy"`` if the source measured an event other than ``success``,
@@ -296,9 +297,9 @@ class Construct(tables.Brief):
     """What a protocol claims to measure. ``abolished_by`` has the lesions that must
     abolish it, by name, each with the highest pass rate allowed under it.
 
-    * ``status``: what an audit of this exact protocol says about these limits:
+    * ``status``: what an audit of the protocol says about these limits:
       ``"validated"`` if it proved them, ``"failed"`` if it refuted one, ``"searched"``
-      if it did neither, ``"declared"`` if there is no audit.
+      if it did neither, ``"declared"`` in all other cases, such as without an audit.
     * ``doubt``: why no audit could validate the claim, or empty.
     * ``leaves``: of the lesions that the audit tried, but the construct does not name,
       the one with the highest remaining pass rate, and this rate. With
@@ -371,12 +372,12 @@ class CellPlan(tables.Brief):
       ``until``.
     * ``estimand``: which trials the verdict is about: ``"all"``, ``"last:K"`` or
       ``"block:NAME"`` (or ``"block:NAME,NAME"``).
-    * ``chance``: the random agent's pass rate that the protocol declares.
+    * ``chance``: the pass rate of random moves or, in dialogues, of guesses.
     * ``claims``: False if the design never gives a PASS or FAIL (``smoke``).
     * ``variant``: what is deliberately different (``history=1``,
       ``control=reward-shuffled``); empty for the plain cell.
-    * ``agent``, ``settings``: for a language model, the agent that prompts it, and
-      every parameter that can affect a reply (JSON values).
+    * ``agent``, ``settings``: for a language model, the agent that prompts it, and the
+      parameters that affect replies (JSON values).
     * ``against``: whether a PASS means "as good as the reference" or "better than
       chance".
     * ``construct``: what the protocol claims to measure (None: nothing). ``lesion``:
@@ -507,7 +508,7 @@ class CallRecord(tables.Brief):
     """One call of one subject. ``trial`` and ``call`` count from 0, ``call`` within the
     trial.
 
-    ``digest`` covers the whole prompt and every parameter. ``system`` and ``asked`` are
+    ``digest`` covers what can affect the reply. ``system`` and ``asked`` are
     the texts of the prompt's system message and last message; the messages in between
     repeat earlier calls. If a call was refused because of its content, ``fault`` is
     set, and the text of ``reply`` is the server's message. ``cost`` is in dollars (None

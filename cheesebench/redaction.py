@@ -161,8 +161,8 @@ def alike(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 300) -> str:
-    """Return foreign text made fit for display: in one line of at most ``limit``
-    characters, without secrets and escape codes.
+    """Return foreign text made fit for display: in one line of about ``limit``
+    characters at most, without secrets and escape codes.
     """
     # Redact before shortening, because half a key would not be recognised. Only the
     # beginning of a very long text is searched.

@@ -1,5 +1,5 @@
-"""Verifies a log: its rows are unchanged, and every trial, when replayed, equals its
-record.
+"""Verifies a log: its rows are unchanged, and its trials, when replayed, equal their
+records.
 """
 
 from __future__ import annotations

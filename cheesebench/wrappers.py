@@ -1,8 +1,7 @@
 """Gymnasium wrappers: one turns text into numbers, for learners that do not accept
 text; the other turns a whole life into one episode.
 
-They give the learner exactly the information that an agent gets when CheeseBench judges
-it, and nothing more.
+Their observations hold what an agent gets when CheeseBench judges it, and nothing more.
 """
 
 from __future__ import annotations
