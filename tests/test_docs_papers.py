@@ -36,7 +36,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "papers.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|\n").split(" | ")]
-    for line in PAGE.read_text(encoding="utf-8").splitlines()
+    for line in PAGE.read_text(encoding="utf-8")
+    .split("\n## The numbers")[0]
+    .splitlines()
     if line.startswith("| ") and not line.startswith(("| ---", "| what |"))
 ]
 COMMANDS = commands()

@@ -110,7 +110,7 @@ def test_nothing_else_is_run_as_a_set(tmp_path: Path) -> None:
         with_set(given, NEWEST, plugins, "llm")
     for name in ("y_maze", "t_maze@paper", "classics"):
         with pytest.raises(
-            UnknownNameError, match=f"of the set {NEWEST.name} '{name}'"
+            UnknownNameError, match=f"of the set {NEWEST.name} called '{name}'"
         ):
             with_set(Given({"protocols": [f"t_maze,{name}"]}), NEWEST, plugins, "llm")
     twin = str(tmp_path / "held.protocol.yaml")

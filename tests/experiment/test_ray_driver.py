@@ -107,7 +107,7 @@ def test_jobs_are_tried_again_alone_and_in_order_until_it_is_too_often(
     assert taken(one) == [[1]]
     assert pipe.said() == [
         *[("again", 0, "it fell")] * (most - 1),
-        ("died", 0, f"it fell, {most} times"),
+        ("died", 0, f"it fell; all {most} attempts failed"),
     ]
 
 

@@ -213,8 +213,8 @@ def test_commands_say_whose_a_file_may_be(capsys: pytest.CaptureFixture[str]) ->
         out, error = capsys.readouterr()
         [line] = [line for line in (out + error).splitlines() if "E1" in line]
         assert line.endswith(
-            "three_levers.protocol.yaml:4:1: error E121: There is no key 'bandit', and no arena. Write 'arena: ...' "
-            "instead. If a plugin's family reads such files, install the plugin (only pytest knows a family in a "
+            "three_levers.protocol.yaml:4:1: error E121: There is no key 'bandit', and no arena. Add 'arena: ...'. "
+            "If a plugin's family reads such files, install the plugin (only pytest knows a family in a "
             "conftest.py)."
         )
 

@@ -168,7 +168,7 @@ def test_a_resumed_run_is_asked_its_next_question_and_pays_nothing_twice(
     [
         ("api-key=gate-0123456789-way", "*not the name of an environment variable*"),
         ("Host=GATEWAY_KEY", "*cannot set 'Host'*"),
-        ("api-key=NOWHERE_KEY", "*NOWHERE_KEY (header api-key) is empty*"),
+        ("api-key=NOWHERE_KEY", "*NOWHERE_KEY (header api-key) is not set, or empty*"),
         ("api-key=PLAIN", "*could be written into reports*"),
     ],
 )
