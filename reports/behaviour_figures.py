@@ -67,8 +67,8 @@ class Lived:
     @property
     def panels(self) -> Mapping[str, int]:
         """Session of each map, by title: the first and the last session in which a
-        trial can succeed (or of all, if none can), and the last session of all, even if
-        no trial can succeed in it.
+        trial can succeed, and the very last session. If no trial can succeed, the first
+        and the last session.
         """
         plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
         trained = [one for one in sessions if one not in plan.idle] or sessions

@@ -736,8 +736,8 @@ def _lost(
     first_failed: Mapping[CellKey, tuple[int, int] | None],
 ) -> list[dict[str, Any]]:
     """Return a link to the first failed trial on the page, for each protocol that is
-    worse than in the baseline, or undecided without missing trials, and has such a
-    trial.
+    worse than in the baseline, or undecided without missing trials in this run, and has
+    such a trial.
     """
     model = found.models[number]
     asked = {

@@ -350,8 +350,8 @@ class Forecast(tables.Tabular):
 
 def _pair(name: str, needed: tuple[float, float] | None) -> dict[str, object]:
     """Return the columns ``name`` and ``name_95``. Numbers other than dollars are
-    rounded up. Both columns are None if ``needed`` is; those of calls and tokens, also
-    if both numbers are 0.
+    rounded up. Both columns are None if ``needed`` is or, for calls and tokens, if both
+    numbers are 0.
     """
     if needed is None or (name in Forecast.optional and not any(needed)):
         return {name: None, f"{name}_95": None}

@@ -654,7 +654,7 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states that can occur in trials that count for the pass rate."""
+        """Return the states that can occur in trials that count."""
         blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:

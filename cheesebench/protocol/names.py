@@ -92,7 +92,7 @@ class Names:
         """Parse, resolve and type-check one expression. If its text has an error,
         report this at its column and return None.
 
-        A number where a name is needed is reported, too, but returned. ``want`` is the
+        A number where a name is needed is reported, but still returned. ``want`` is the
         required type (None: any). ``it`` says whether the name ``it`` is defined in the
         expression.
         """

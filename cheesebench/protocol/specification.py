@@ -491,8 +491,8 @@ class Specification(BaseSpecification):
 
     @property
     def estimand(self) -> str:
-        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that enter the pass
-        rate (if ``where`` holds).
+        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that count (if
+        ``where`` holds).
         """
         estimand = self.document.estimand
         if isinstance(estimand, str):
@@ -503,7 +503,7 @@ class Specification(BaseSpecification):
 
     @property
     def judged_blocks(self) -> tuple[str, ...]:
-        """The blocks whose trials can enter the pass rate."""
+        """The blocks whose trials can count."""
         estimand = self.document.estimand
         if not isinstance(estimand, str) and estimand.last is not None:
             return self._last_blocks(estimand.last)
@@ -532,14 +532,14 @@ class Specification(BaseSpecification):
 
     @property
     def judges_part_of_a_block(self) -> bool:
-        """Whether only some trials of a block in ``judged_blocks`` enter the pass rate
-        (if ``where`` holds).
+        """Whether only some trials of a block in ``judged_blocks`` count (if ``where``
+        holds).
         """
         return self.judged_sessions != self.estimand_sessions
 
     @property
     def blocks_after_judged(self) -> frozenset[str]:
-        """The blocks after the last one whose trials can enter the pass rate."""
+        """The blocks after the last one whose trials can count."""
         blocks = [block.name for block in self.schedule]
         last = max(map(blocks.index, self.judged_blocks), default=0)
         return frozenset(blocks[last + 1 :])
@@ -619,8 +619,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """The number of judged trials of each session that enters the pass rate, by the
-        number of the session (from 1).
+        """The number of judged trials of each session that has any, by the number of
+        the session (from 1).
         """
         estimand, sessions = self.document.estimand, self.estimand_sessions
         left = None if isinstance(estimand, str) else estimand.last

@@ -114,9 +114,9 @@ def _report_names(
     look_up: Callable[[_Document, Diagnostics], object],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report errors about names, expressions and rates (``_OF_NAMES``) in a file that
-    also has invalid values, if these can be replaced, so that its author sees all of
-    them in the same pass.
+    """Report errors about names, expressions and rates (``_OF_NAMES``) in a file with
+    invalid values, so that its author sees all errors in the same pass. Report nothing
+    if the invalid values cannot be replaced.
     """
     unfit = {one.position for one in diagnostics.errors}
     document, found = _read_despite(root, model), Diagnostics()

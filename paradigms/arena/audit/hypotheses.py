@@ -1,4 +1,4 @@
-"""Lives as an adversary imagines them: each draw may have any outcome."""
+"""Lives as an adversary imagines them: each draw may have any possible outcome."""
 
 from __future__ import annotations
 

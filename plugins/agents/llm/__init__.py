@@ -467,8 +467,8 @@ class LlmAgent:
     def _staying(self) -> int:
         """Return the number of past pairs, from the first, that a server should cache.
 
-        As a rule they are all pairs, because the next prompt begins with them. If the
-        next prompt will drop pairs, they are the pairs of the prompt before, whose
+        As a rule these are all pairs, because the next prompt begins with them. If the
+        next prompt will drop pairs, these are the pairs of the previous prompt, whose
         cache can be used once more. A window that slides leaves nothing to cache.
         """
         pairs, (_, most) = len(self._past), self._window

@@ -179,8 +179,8 @@ class _Reader:
 
     If ``whole``, the line must be nothing but a list. If ``announced``, words such as
     "I will" may stand before an item. If ``must``, they are required before the first
-    item. After an explanation without brackets, only names in capital letters are items
-    if the first item is in capital letters.
+    item. If the first item is in capital letters, so are all items after an explanation
+    without brackets.
     """
 
     def __init__(
