@@ -1,8 +1,7 @@
-"""All extension points of CheeseBench. Plugins register under the entry point group
-``cheesebench``.
+"""The extension points of CheeseBench. Plugins register under the entry point group
+``cheesebench``; in a pytest session, a ``conftest.py`` is a plugin, too.
 
-In a pytest session, functions with these names in a ``conftest.py`` are hooks, too.
-Elsewhere, mark a function with ``cheesebench.hookimpl``.
+Functions with these names are hooks, marked with ``cheesebench.hookimpl`` or not.
 """
 
 from __future__ import annotations
