@@ -274,7 +274,11 @@ class Reporting:
             f"To watch its trials: cheesebench report {shown} --html",
         ]
         assert self._summary is not None
-        has_failed = any(cell.verdict is Verdict.FAIL for cell in self._summary.cells)
+        # A verdict about a measure has no failed trial to show.
+        has_failed = any(
+            cell.verdict is Verdict.FAIL and cell.plan.measured is None
+            for cell in self._summary.cells
+        )
         if has_failed and not self._run.forgives:
             lines.append("To print a failed trial step by step, add --film")
         self._lines.append("\n".join(lines))

@@ -11,6 +11,8 @@ from itertools import takewhile
 
 import pytest
 
+from tests.pytest_plugin.conftest import corridor
+
 ESCAPE = "\x1b["
 
 
@@ -65,6 +67,23 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
         "The seed was drawn; --seed 0 repeats the run.",
     ]
     assert ESCAPE not in str(result.stdout)
+
+
+def test_a_failed_trial_is_offered_only_for_a_pass_rate(
+    project: pytest.Pytester,
+) -> None:
+    text = re.sub(
+        r"(?s)reference:.*",
+        "measures: {latency: steps}\nreference:\n  - {measure: latency, value: 2, sd: 0.5, n_animals: 12, better: lower, "
+        "margin: 1, range: [0, 5], status: for a test}\n",
+        corridor("ranged"),
+    )
+    (project.path / "ranged.protocol.yaml").write_text(text, encoding="utf-8")
+    command = ("--model", "statue", "ranged.protocol.yaml", "--subjects=9")
+    result = project.runpytest_inprocess(*command)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["To watch its trials: *"])
+    result.stdout.no_fnmatch_line("*add --film*")
 
 
 def test_long_names_and_many_remarks_fit_too(

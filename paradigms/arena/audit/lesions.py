@@ -867,7 +867,7 @@ def _finding(
             if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST
             else "FAIL"
         )
-        text += f"; at least {runs.shown(SPARED)} must remain"
+        text += f"; at least {runs.shown(SPARED)} must remain, or {runs.shown(INTACT_AT_LAST)} in the last third of a life"
     if ceiling.followed < WHOLE:
         text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to the state where they forget"
     if ceiling.measured is not None and ceiling.asked is not None:

@@ -133,8 +133,8 @@ FOUND: dict[str, list[str]] = {
         "1.00 1.00",
         "lesion: amnesia=choice: ok: found .50 [.38, .62] in 60 trials, proven at most .50; at most .60 may "
         "remain; by session .60 .40",
-        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain; by session 1.00 "
-        "1.00",
+        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain, or .99 in "
+        "the last third of a life; by session 1.00 1.00",
         "lesion: blind: note: found .50 [.38, .62] in 60 trials; by session .60 .40",
         "lesion: pose-only: note: found .51 [.40, .62] in 80 trials; by session .53 .50",
         "lesion: amnesia=trial: note: found 1.00 [.95, 1.00] in 80 trials; by session 1.00 1.00",
@@ -219,8 +219,8 @@ FOUND: dict[str, list[str]] = {
         " is 40 [40, 40], the verdict asks for at least 36; by session 1.00 1.00",
         "lesion: amnesia=choice: ok: found .50 [.38, .62] in 60 trials, proven at most .50; at most .60 may "
         "remain; the measure is 30 [28.9, 31.1], the verdict asks for at least 36; by session .60 .40",
-        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain; the measure is 40 "
-        "[40, 40], the verdict asks for at least 36; by session 1.00 1.00",
+        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain, or .99 in "
+        "the last third of a life; the measure is 40 [40, 40], the verdict asks for at least 36; by session 1.00 1.00",
         "lesion: blind: note: found .50 [.38, .62] in 60 trials; the measure is 30 [28.9, 31.1], the verdict asks "
         "for at least 36; by session .60 .40",
         "lesion: pose-only: note: found .51 [.40, .62] in 80 trials; the measure is 30.2 [29.3, 31.2], the verdict"
