@@ -152,8 +152,8 @@ def life_hash(specification: Specification) -> str:
     """Return the SHA-256 of everything that decides the highest pass rates under
     lesions: the protocol without margin, measures and references.
 
-    Only two parts of the judged reference remain: the condition under which a trial
-    counts, and what a verdict about a measure asks for.
+    Of these, only the condition under which a trial counts remains and, for a verdict
+    about a measure, this measure and what the verdict asks for.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}

@@ -88,11 +88,11 @@ def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
     the subject already stands in a zone, it leaves this zone first. A variable is read
     when its turn comes, and again while the subject walks to the place that it holds.
     The path is the shortest with the present doors, and is computed again when they
-    change. While nothing moves or no way is open, the subject waits with STAY. After
-    the last visit, the subject waits until the trial ends. If the trial ends earlier,
-    the remaining actions and visits are dropped. But a trial that ends by its limit
-    while no way is open fails the test, unless the test expects an ``outcome``. Rewards
-    of all steps of the trial count.
+    change. While no way is open, the subject waits with STAY. After the last visit, it
+    waits until the trial ends. If the trial ends earlier, the remaining actions and
+    visits are dropped. But a trial that ends by its limit while no way is open fails
+    the test, unless the test expects an ``outcome``. Rewards of all steps of the trial
+    count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)

@@ -52,7 +52,7 @@ class CuesDrawnAnew(CompiledArena):
 
 
 class ShuffledCueSubject(ArenaSubject):
-    """An environment that differs from the plain one only in its pictures.
+    """An environment that differs from the plain one only in its pictures and texts.
 
     In every trial the landmarks swap glyphs at random, and all draws are made once
     more, independently, to determine the cues. Whenever a state is entered (or its

@@ -15,9 +15,9 @@ GOAL = "G"
 
 
 class BfsOracle:
-    """An agent that walks to the nearest ``G`` that it can reach and has not been on in
-    this trial, by breadth-first search over cells and headings. If there is none, it
-    explores.
+    """An agent that walks to the nearest ``G`` that it can reach and has not visited
+    since it was last placed, by breadth-first search over cells and headings. If there
+    is none, it explores.
 
     Exploring means going to the nearest of the least visited cells. Every character
     except ``#`` and blanks counts as walkable until a FORWARD straight into it fails.

@@ -23,7 +23,7 @@ class GradedLearner:
     """A place learner that is impaired in ``1 - skill`` of all cases.
 
     The impairments are random steps, trials that begin with an empty memory, and trials
-    in which landmarks are confused.
+    in which landmarks that are digits are confused.
     """
 
     def __init__(self, context: AgentContext, skill: float) -> None:
