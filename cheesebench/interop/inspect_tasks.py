@@ -3,8 +3,9 @@
 
 A sample is one subject with all its trials, or one conversation. Its score is the
 proportion of its judged trials that succeeded or, if a measure is judged, the measure's
-mean, placed on its range from the worse end (0) to the better one (1). The metrics
-``PASS`` and ``FAIL`` are the proportions of cells with these verdicts.
+mean, placed on its range from the worse end (0) to the better one (1), or from the
+lower end to the upper one with ``better: alike``. The metrics ``PASS`` and ``FAIL`` are
+the proportions of cells with these verdicts.
 """
 
 from __future__ import annotations
