@@ -229,7 +229,8 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
         "ability": abilities(result),
         "subjects": cell.begun,
         "planned": plan.subjects,
-        "standing": None if game is None else standing(game),
+        # Trials that are still to come would count as missing here, too.
+        "standing": None if game is None or cell.left else standing(game),
         "done": cell.done,
         "left": cell.left,
         "calls": cell.calls.calls,

@@ -251,6 +251,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             assert state["status"] == "running"
             assert 0 < state["in_flight"] <= state["limit"]
             assert not state["cells"][0]["decided"]
+            assert state["cells"][0]["standing"] is None, "trials are still to come"
             done, left = state["done"], state["left"]
             # The set of six subjects, with six trials each.
             assert done + left == 6 * 6
@@ -272,6 +273,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
                     }"""
                 ).json_value()
                 assert film == film_of(log, about)
+                assert page.locator("#film .agent").count() == 1
                 assert (
                     page.locator("#unreadable").inner_text()
                     == f"0 % of {state['asked']}"

@@ -58,6 +58,12 @@
   const moving = byId("moving");
   moving.checked = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+  // The only arrow of a map from above is the agent. It has the accent colour, as in the player.
+  function marked(text) {
+    const parts = text.split(/([↑→↓←↖↗↘↙])/u);
+    return parts.length === 3 ? [parts[0], element("span", parts[1], "agent"), parts[2]] : [text];
+  }
+
   async function follow() {
     const name = latest && [latest.cell, latest.subject, latest.trial].join("/");
     if (!name || name === played || busy || !moving.checked) return;
@@ -71,7 +77,7 @@
     say("film-about", film.title + ": " + film.model + ", subject " + film.subject + ", trial " + film.trial);
     let step = 0;
     const timer = setInterval(() => {
-      if (moving.checked && step < film.frames.length) say("film", film.frames[step++]);
+      if (moving.checked && step < film.frames.length) byId("film").replaceChildren(...marked(film.frames[step++]));
       else {
         clearInterval(timer);
         busy = false;
@@ -100,7 +106,8 @@
     if (!active.length) return;
     const shown = active.slice(0, COLOURS.length);
     const most = Math.max(...shown.map((one) => one.done));
-    const at = ([done, rate]) => [30 + 360 * done / most, 140 - 130 * rate].map((value) => value.toFixed(1)).join(",");
+    const least = Math.min(...shown.map((one) => rates.get(one.number)[0][0]));
+    const at = ([done, rate]) => [30 + 360 * (done - least) / (most - least), 140 - 130 * rate].map((value) => value.toFixed(1)).join(",");
     const parts = [];
     for (const share of [0, 0.5, 1]) {
       parts.push(drawing("line", { x1: 30, x2: 390, y1: 140 - 130 * share, y2: 140 - 130 * share, class: "scale" }));
