@@ -129,7 +129,9 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
                     1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
                 )
                 logs[at, ..., n - 1] = np.log(parts).sum(axis=-1)
-    money = np.exp(np.minimum(logs * np.asarray(distinct, dtype=float), _MOST_LOG))
+    # Where no bar is tested, no power is taken: minus infinity times 0 is no number.
+    np.multiply(logs, distinct, out=logs, where=np.isfinite(logs))
+    money = np.exp(np.minimum(logs, _MOST_LOG))
     return np.asarray(
         np.where(bars < 0, np.inf, np.where(bars >= 1, np.minimum(money, 1.0), money))
     )

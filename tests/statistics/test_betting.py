@@ -179,6 +179,13 @@ def test_copies_are_no_evidence() -> None:
     assert shared[:, -1] == pytest.approx(whole[:, -1] ** 0.2)
 
 
+def test_without_a_known_subject_there_is_no_evidence_however_many_are_planned() -> (
+    None
+):
+    count = 300
+    assert bets([0.0] * count, np.full(count, 0.5), np.zeros(count)).max() == 1
+
+
 @settings(max_examples=60)
 @given(SCORES)
 def test_the_interval_is_where_the_wealth_has_not_reached_the_limit(
