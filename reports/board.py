@@ -73,7 +73,7 @@ def _fields(row: Row, left: int, top: int) -> list[str]:
             f'<rect x="{x}" y="{top}" width="{COLUMN - 2}" height="{LINE - 2}" rx="4" fill="{fill}"/>'
         )
         *name, number = clean(shown).rsplit(" ", 1) if place > 1 else [clean(shown)]
-        text = number if not name or number != "%" else clean(shown)
+        text = number if not name or "%" not in number else clean(shown)
         mark = clean(shown)[:1] if verdict else ""
         label = text if not mark or text.startswith(mark) else f"{mark} {text}"
         parts.append(
