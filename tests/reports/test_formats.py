@@ -16,7 +16,7 @@ import pytest
 from cheesebench.amounts import percent
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
-from cheesebench.records import CellPlan
+from cheesebench.records import CellPlan, ReferenceValue
 from cheesebench.reports import (
     board,
     cheesebench_reporters,
@@ -255,6 +255,14 @@ def test_a_board_is_an_image_with_the_best_model_first(
     passed, _, *fields = texts[best + 1 : best + 5]
     assert passed == "2 of 2"
     assert all(str(one).startswith("✔ ") for one in fields)
+
+
+def test_a_board_has_borrowed_numbers_whole(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    found = ReferenceValue(value=0.797, species="rat", kind="analogy", source="rats")
+    image = board.render(make_run([(make_plan("pool", reference=found), 0.6)]))
+    assert ">(79.7 %)<" in image
 
 
 def test_a_comment_has_the_matrix_and_room_for_more(
