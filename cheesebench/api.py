@@ -205,7 +205,7 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
 
 #: A run lists at most this many controls. If it has more, it says only how many.
 MOST_CONTROLS = 3
-#: What continues a run, by the number of budgets that must be larger (2: or more).
+#: Words after "To continue", by the number of budgets that must be larger (at most 2).
 _WITH = ("", ", with a larger budget", ", with larger budgets")
 #: Matches the limit that was reached, in a cause of missing trials.
 _LIMIT = re.compile(r"(max_\w+)=(\S+) is reached")

@@ -34,7 +34,7 @@ from cheesebench.redaction import quoted
 
 T = TypeVar("T")
 
-#: What a remedy calls a valid value of a field, by the field's type.
+#: Words for a valid value of a field in a remedy, by the field's type.
 _WORDS: dict[Any, str] = {
     str: "a string",
     bool: "True or False",

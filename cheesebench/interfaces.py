@@ -287,7 +287,7 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-#: The edition that is used if none is given.
+#: The edition that a protocol's name alone means.
 DEFAULT_EDITION = "default"
 
 

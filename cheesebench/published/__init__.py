@@ -210,7 +210,7 @@ def _row(
 
 # -- ``--against MODEL``: a like-for-like comparison without a verdict, or a refusal
 # A published number belongs to one subject under the paper's rules, with its trials,
-# views and settings, and any difference is a reason to refuse. The only exception: if a
+# views and ``SETTINGS``, and a difference in these is a reason to refuse. But if a
 # published model had fewer trials, only as many first trials of the run are compared,
 # because a subject that learns is better in later ones.
 

@@ -319,7 +319,7 @@ class Moment:
         self.waited: dict[tuple[Stop, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
         self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
-        #: Where a trial ended -> ranks of that place, one for each zero.
+        #: Place where a trial ended -> its ranks, one for each zero.
         self.told: dict[tuple[int, str], tuple[int, ...]] = {}
         self._orders: dict[tuple[int, str], dict[str, int]] = {}
         self._open: dict[int, list[str]] = {}
