@@ -88,7 +88,7 @@ class ParticipantStore:
     a small file beside the log.
 
     The file holds no name and no address. A place is identified by a digest of its
-    token. Every write survives a crash.
+    token. A write survives the crash of any process.
     """
 
     def __init__(

@@ -120,8 +120,9 @@ def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
     """Return the scores of a dialogue's cell. Missing trials do not count. Raise
     RunLogError if the plan lacks a setting.
 
-    There is one score for each start-goal pair. If each subject is asked about a single
-    pair, the pairs take turns, as in the published data, and share one score.
+    There is one score for each start-goal pair. If each subject is asked a single
+    question, there is one score in all: pairs then take turns, as in the published
+    data.
     """
     items: dict[tuple[object, ...], list[TrialRecord]] = {}
     for record in records:

@@ -2,8 +2,9 @@
 llama.cpp's own server.
 
 The server comes from the package ``xllamacpp``, whose wheels need no compiler on any
-supported Python. A separate server is as fast as calls within this process, serves all
-workers of ``pytest -n``, and drops cancelled calls. If it crashes, the run goes on.
+supported Python. A separate server is about as fast as calls within this process,
+serves all workers of ``pytest -n``, and drops cancelled calls. If it crashes, the run
+goes on.
 """
 
 from __future__ import annotations

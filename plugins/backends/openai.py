@@ -10,7 +10,7 @@ carries one call, so data sent late, twice or unasked can never become another c
 reply. Bodies are bounded, never decompressed, and read under one deadline. Redirects
 are not followed, because they would carry the key elsewhere.
 
-aiohttp is imported on first use, because most runs ask no model.
+aiohttp is imported on first use, because runs that ask no model do not need it.
 """
 
 from __future__ import annotations

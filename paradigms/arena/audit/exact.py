@@ -10,7 +10,7 @@ the subject.
 Bounds of still easier problems are computed first, because there may be too many
 beliefs. Either each step may start anywhere (``Stages``), or the subject is told all
 pictures of the trial, and takes the shortest way to each event (``Walks``). The lowest
-bound counts.
+bound found counts.
 
 Steps are not counted unless a rule reads their number. The subject may let the time run
 out whenever it wants, which can only help, too.
