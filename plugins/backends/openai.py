@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import difflib
 import ipaddress
 import json
 import os
@@ -64,6 +65,8 @@ MAX_ERROR_BODY = 64 * 1024
 CONNECT_TIMEOUT = 20.0
 #: Time limit of a request about the server itself, in seconds.
 FACTS_TIMEOUT = 5.0
+#: Maximum number of listed models that an error names.
+MOST_NAMED = 5
 #: Ollama's default context, in tokens. Ollama silently cuts longer prompts.
 OLLAMA_CONTEXT = 4096
 #: Parts of the request body that the registry must not set.
@@ -149,6 +152,10 @@ class ChatCompletions:
                 return await self._complete(request)
         except (aiohttp.ClientError, OSError) as error:
             raise self._broken_off(error, request.timeout) from None
+        except ChatFaultError as fault:
+            if fault.kind == "unknown_model":
+                raise await self._with_names(fault) from None
+            raise
 
     def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
         import aiohttp
@@ -225,6 +232,20 @@ class ChatCompletions:
         """Return the JSON object at a path, or an empty dict if there is none."""
         found = await self.get_json(path, FACTS_TIMEOUT)
         return found if isinstance(found, dict) else {}
+
+    async def _with_names(self, fault: ChatFaultError) -> ChatFaultError:
+        """Return a fault that also names models that the server lists, the most similar
+        ones first.
+        """
+        base = self._url.path.removesuffix("/chat/completions")
+        names = _ids((await self._get(f"{base}/models")).get("data"))
+        near = difflib.get_close_matches(self._model, names, MOST_NAMED, 0.0)
+        if not near:
+            return fault
+        more = f" and {len(names) - len(near)} more" * (len(names) > len(near))
+        known = ", ".join(quoted(name, 80) for name in near)
+        said = f"{str(fault).rstrip('.')}. It lists {known}{more}."
+        return ChatFaultError(fault.kind, said, fault.retry_after)
 
     async def get_json(self, path: str, timeout: float) -> Any:
         """Return the JSON value at a path, or None if there is none within ``timeout``
@@ -412,6 +433,12 @@ def _part(part: str | bytes) -> dict[str, Any]:
             "url": f"data:image/png;base64,{base64.b64encode(part).decode()}"
         },
     }
+
+
+def _ids(listed: Any) -> list[str]:
+    """Return the ids in a server's list of models, or an empty list if it is none."""
+    models = listed if isinstance(listed, list) else []
+    return [str(one["id"]) for one in models if isinstance(one, dict) and "id" in one]
 
 
 def _count(said: object) -> int | None:

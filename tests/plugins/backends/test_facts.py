@@ -5,11 +5,12 @@ Ollama.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
-from cheesebench import ServerFacts
+from cheesebench import ChatFaultError, ChatRequest, Message, ServerFacts
 from cheesebench.plugins.backends.openai import ChatCompletions
 from cheesebench.testing.fake_server import FakeServer
 
@@ -71,3 +72,33 @@ def test_facts(facts: dict[str, Any], expected: ServerFacts) -> None:
 
     with FakeServer(facts=facts) as server:
         assert asyncio.run(ask(server.base_url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        (["other", "my-model"], r"It lists my-model, other\."),
+        (
+            ["my-model-2", *(f"{n}-b" for n in range(9))],
+            r"It lists my-model-2, .*, \S+ and 5 more\.",
+        ),
+    ],
+)
+def test_an_unknown_model_is_answered_with_those_that_the_server_lists(
+    models: list[str], said: str
+) -> None:
+    async def ask(url: str) -> None:
+        client = ChatCompletions(url, model="my-modle")
+        try:
+            asked = (Message("user", ("Hi",)),)
+            await client.complete(ChatRequest(model="my-modle", messages=asked))
+        finally:
+            await client.close()
+
+    with (
+        FakeServer("hi", models=models) as server,
+        pytest.raises(ChatFaultError) as caught,
+    ):
+        asyncio.run(ask(server.base_url))
+    assert caught.value.kind == "unknown_model"
+    assert re.search(said, str(caught.value))
