@@ -98,6 +98,11 @@ _AGAINST = {"higher": (-1, "falls", "lower"), "lower": (1, "rises", "higher")}
 #: An animal, a session, the number of the animal's trials in it, and the sum of their
 #: values.
 _Counted = tuple[str, int, int, float]
+#: A number in a row of an animal is taken for a slip if it is more than ``_SPREADS``
+#: median deviations from the median, and at least ``_TIMES`` above or below all numbers
+#: that are not (the second factor is for numbers of trials), of at least
+#: ``_ENOUGH_ROWS``. An animal may well be ten times as slow as the others.
+_SPREADS, _TIMES, _ENOUGH_ROWS = 10, (20, 5), 5
 
 
 class _Resolver:
@@ -599,7 +604,32 @@ class _Resolver:
         if len(kept) == len(self.written.animals):
             self._check_values(kept)
             self._check_summaries(kept)
+            self._check_slips(kept)
         return kept
+
+    def _check_slips(self, rows: Sequence[_Counted]) -> None:
+        """Warn (332) of a row that is so far from the others of its session (or from
+        all, if the session has few) that a digit or a decimal point may be wrong.
+        """
+        is_rate = self.written.measure == "success"
+        given = [float(row[2] if is_rate else row[3]) for row in rows]
+        odd = _odd([row[1] for row in rows], given, is_rate)
+        if not odd:
+            return
+        first = min(odd)
+        animal, session, *_ = rows[first]
+        what = "trials" if is_rate else f"as '{self.written.measure}'"
+        more = len(odd) - 1
+        are = "row is" if more == 1 else "rows are"
+        others = f"; {more} more {are} as odd" if more else ""
+        ends = " to ".join(dict.fromkeys(f"{end:g}" for end in odd[first]))
+        sentence = (
+            f"'{quoted(animal, 40)}' has {given[first]:g} {what} in session {session}, "
+            f"and the others have {ends}{others}."
+        )
+        remedy = "Check the number: a digit or a decimal point may be wrong. It counts as it is."
+        place = self.node.find(("animals", first)).position
+        self.diagnostics.warning(332, place, sentence, remedy)
 
     def _check_summaries(self, rows: Sequence[_Counted]) -> None:
         """Warn (332) of a row that summarizes the animals, as spreadsheets have it."""
@@ -931,6 +961,43 @@ def _is_percent(tree: ex.Expression) -> bool:
         isinstance(node, ex.Binary) and ex.Number(100) in (node.left, node.right)
         for node in ex.walk(tree)
     )
+
+
+def _odd(
+    sessions: Sequence[int], given: Sequence[float], is_rate: bool
+) -> dict[int, list[float]]:
+    """Return the indices of the numbers that may be slips, each with the lowest and the
+    highest of the numbers that it was compared with.
+    """
+    if len(given) < _ENOUGH_ROWS:
+        return {}
+    by_session: dict[int, list[int]] = {}
+    for n, session in enumerate(sessions):
+        by_session.setdefault(session, []).append(n)
+    odd = dict[int, list[float]]()
+    for group in by_session.values():
+        pool = group if len(group) >= _ENOUGH_ROWS else range(len(given))
+        far, usual = _slips([given[n] for n in pool], is_rate)
+        odd.update((n, usual) for n in group if given[n] in far)
+    return odd
+
+
+def _slips(given: Sequence[float], is_rate: bool) -> tuple[set[float], list[float]]:
+    """Return the numbers that are far from the others, and the lowest and the highest
+    of the others. If they are numbers of trials, few are no slip: animals stop early.
+    """
+    middle = statistics.median(given)
+    spread = statistics.median(abs(one - middle) for one in given)
+    near = [one for one in given if abs(one - middle) <= _SPREADS * spread]
+    low, *_, high = sorted([*map(abs, near), abs(middle)])
+    times = _TIMES[is_rate]
+    slips = {
+        one
+        for one in {*given} - {*near}
+        if 0 < high * times <= abs(one) or 0 < abs(one) * times <= low * (not is_rate)
+    }
+    others = [one for one in given if one not in slips]
+    return slips, [min(others), max(others)]
 
 
 def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:

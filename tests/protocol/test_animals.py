@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import statistics
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -501,3 +502,39 @@ def test_values_of_two_columns_that_no_row_has_together(tmp_path: Path) -> None:
     rows = f"{HEADER},group,sex\na,1,4,1,control,M\nb,1,4,1,other,F\n"
     _, [found] = written(tmp_path, keys, rows)
     assert "no row has group: control, sex: F together." in str(found)
+
+
+def slips_in(folder: Path, keys: str, csv: str) -> list[str]:
+    return [text for code, text in found_in(folder, keys, csv) if code == 332]
+
+
+def test_a_slip_in_a_row_of_animals_is_told(tmp_path: Path) -> None:
+    rows = [[f"m{n},1,{n},2", f"m{n},2,4,3"] for n in range(4, 10)]
+    sound = "\n".join([HEADER, *chain.from_iterable(rows)]) + "\n"
+    assert slips_in(tmp_path, FOUR + NAMED, sound) == []
+    slip = sound.replace("m9,1,9", "m9,1,90")
+    assert slips_in(tmp_path, FOUR + NAMED, slip) == [
+        "'m9' has 90 trials in session 1, and the others have 4 to 8."
+    ]
+    places = [str(one) for one in written(tmp_path, FOUR + NAMED, slip)[1]]
+    assert any("animals.csv:12:4: warning W332: 'm9' has 90" in one for one in places)
+    # An animal may stop early, and a few rows show nothing.
+    early = f"{sound}m3,1,1,1\nm3,2,4,1\n"
+    assert slips_in(tmp_path, FOUR + NAMED, early) == []
+    few = f"{HEADER}\nm1,1,9,2\nm2,1,9,3\nm3,1,90,3\n"
+    assert slips_in(tmp_path, FOUR + NAMED, few) == []
+
+
+def test_a_value_far_from_all_others_is_told(tmp_path: Path) -> None:
+    values = [0.78, 0.8, 0.83, 0.86, 0.9, 0.95, 0.84, 0.88, 0.82]
+    rows = "".join(f"m{n},{s},{one}\n" for n, one in enumerate(values) for s in (1, 2))
+    sound = f"{','.join(MEASURED)}\n{rows}"
+    assert slips_in(tmp_path, LATENCY, sound) == []
+    slips = sound.replace("m3,2,0.86", "m3,2,0.0086")
+    said = "'m3' has 0.0086 as 'latency' in session 2, and the others have 0.78 to 0.95"
+    assert slips_in(tmp_path, LATENCY, slips) == [f"{said}."]
+    slips = slips.replace("m4,2,0.9", "m4,2,90")
+    assert slips_in(tmp_path, LATENCY, slips) == [f"{said}; 1 more row is as odd."]
+    # One animal does not learn, and one is fast by chance.
+    slow = sound.replace("m3,2,0.86", "m3,2,9").replace("m1,1,0.8", "m1,1,0.08")
+    assert slips_in(tmp_path, LATENCY, slow) == []
