@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import html
 import inspect
+import math
 import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
@@ -914,11 +916,35 @@ async def run_async(
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
     try:
         with arguments.named():
-            return await asyncio.shield(task)
+            await _over(task)
+            return task.result()
     except asyncio.CancelledError:
         work.stopped.set()
-        await asyncio.gather(task, return_exceptions=True)
-        raise
+        # Before the run has begun, a server may be loading its model.
+        await _over(task, math.inf if work.is_open else 3.0)
+        task.add_done_callback(lambda ended: ended.exception())
+        raise _CancelledError(work.interrupted) from None
+
+
+#: Seconds between two times that ``run_async`` wakes the event loop. The signal handler
+#: of a notebook cancels a task without waking the loop.
+_TICK = 0.2
+
+
+class _CancelledError(asyncio.CancelledError):
+    """A run was cancelled. A notebook shows the line, and what is left of the run."""
+
+    _render_traceback_ = OptionError._render_traceback_
+
+
+_CancelledError.__name__ = "CancelledError"
+
+
+async def _over(task: asyncio.Future[Any], seconds: float = math.inf) -> None:
+    """Wait for the end of a task, but no longer than ``seconds``."""
+    end = time.monotonic() + seconds
+    while not task.done() and time.monotonic() < end:
+        await asyncio.wait({task}, timeout=_TICK)
 
 
 @arguments.checked()
@@ -1008,6 +1034,9 @@ class _StoppedError(Exception):
 
 
 _OVER = "Nothing was left to run in '{}': no agent or model was asked.\n"
+_STOPPING = (
+    "\nStopping: calls in flight have 5 seconds to arrive (stop again to leave them).\n"
+)
 _NOTHING = "Interrupted before anything was run, so no run was kept."
 
 
@@ -1024,13 +1053,17 @@ class _Work:
         self._plugins = plugins_with(plugins)
         self._tell = tell
         self.stopped = threading.Event()
+        #: Whether the run has begun.
+        self.is_open = False
+        #: What is left of the run if it is interrupted now.
+        self.interrupted = _NOTHING
 
     def do(self) -> Run:
         """Run everything, write the run's report.md, and return the run."""
         try:
             path = self._run()
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(str(error) or _NOTHING) from None
+            raise KeyboardInterrupt(str(error) or self.interrupted) from None
         found = Run(path, self._plugins)
         for said in (*found._broken(), *found._cut_off()):
             self._tell(f"{said}\n")
@@ -1049,7 +1082,9 @@ class _Work:
                 names = dict.fromkeys(plan.protocol for plan in log.plans())
             given = given.filled_in(Origin.MANIFEST, protocols=list(names))
         settings = read_settings(given, plugins, here, earlier, usual_protocols())
-        work = ModelRun(settings, plugins, earlier, self._tell)
+        work = ModelRun(
+            settings, plugins, earlier, self._tell, check=self._check_wanted
+        )
         try:
             cells = work.of_shard(list(settings.planned(work.catalogue)))
             work.open(cells)
@@ -1058,28 +1093,35 @@ class _Work:
             is_over = earlier.existing is not None and work.is_complete
             driver = work.session(cells)
             with work.nothing_left_behind():
+                self._check_wanted()
                 driver.connect()
+                self._check_wanted()
+            name, self.is_open = work.log.directory.name, True
+            self.interrupted = (
+                f"Run '{name}' was interrupted; finished trials are kept. "
+                f"cheesebench.run(..., resume='{name}') continues it."
+            )
             driver.start()
             self._wait(work, cells)
             if is_over:
                 self._tell(_OVER.format(work.log.directory.name))
-        except KeyboardInterrupt:
-            if work.log is None:
-                raise
-            raise KeyboardInterrupt(
-                f"Run '{work.log.directory.name}' was interrupted; finished trials are kept. "
-                f"cheesebench.run(..., resume='{work.log.directory.name}') continues it."
-            ) from None
+        except (KeyboardInterrupt, _StoppedError):
+            if self.is_open and settings.language:
+                self._tell(_STOPPING)
+            raise
         finally:
             work.close()
         return path
+
+    def _check_wanted(self) -> None:
+        if self.stopped.is_set():
+            raise _StoppedError
 
     def _wait(self, work: ModelRun, cells: Iterable[Cell]) -> None:
         tally = Tally(work, [plan for plan, _ in cells], work.recorded)
 
         def waiting(_: object) -> None:
-            if self.stopped.is_set():
-                raise _StoppedError
+            self._check_wanted()
             self._tell(tally.line())
 
         for plan, _ in cells:

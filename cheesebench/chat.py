@@ -9,10 +9,13 @@ handled in one place.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import inspect
 import ipaddress
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -467,6 +470,39 @@ class BackendSpec:
         return cls(name=name, connect=connect, capabilities=nothing)
 
 
+async def _in_thread(
+    function: Callable[[list[dict[str, str]]], Any], messages: list[dict[str, str]]
+) -> Any:
+    """Call a function in a thread of its own. Unlike with ``asyncio.to_thread``,
+    neither the end of the event loop nor that of the process waits for it, because
+    nothing can stop it.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def end(said: Any, error: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((said, error))
+
+    def call() -> None:
+        said, error = None, None
+        try:
+            said = function(messages)
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
+            loop.call_soon_threadsafe(end, said, error)
+
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(call,), daemon=True).start()
+    said, error = await ended
+    if error is not None:
+        raise error
+    return said
+
+
 @dataclass(frozen=True, slots=True)
 class _Function:
     """The connection to a function."""
@@ -475,11 +511,9 @@ class _Function:
     reply: Callable[[list[dict[str, str]]], Any]
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        import asyncio
-
         messages = [{"role": one.role, "content": one.text} for one in request.messages]
         try:
-            said = await asyncio.to_thread(self.reply, messages)
+            said = await _in_thread(self.reply, messages)
             if inspect.isawaitable(said):
                 said = await said
         except (ConnectionError, TimeoutError) as error:

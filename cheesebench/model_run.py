@@ -68,6 +68,7 @@ class ModelRun:
         tell_at_once: Callable[[str], None] | None = None,
         shared: Path | None = None,
         servers: Mapping[str, str] | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.settings = settings
         self.plugins = plugins
@@ -81,6 +82,7 @@ class ModelRun:
         self._tell = tell
         self._tell_at_once = tell_at_once or tell
         self._shared = shared
+        self._check = check
         self._existing = earlier.existing
         #: Number of trials that a resumed run had in its log.
         self.recorded = 0
@@ -232,6 +234,7 @@ class ModelRun:
             timeout=settings.calls.patience.request,
             counts=settings.calls.limits.counts_tokens,
             keep=partial(language_models.record_answer, self.log, models),
+            check=self._check,
         )
         self._warn_of_contexts(cells, models, contexts)
 

@@ -23,7 +23,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -226,14 +226,36 @@ T = TypeVar("T")
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine and return its result. Unlike ``asyncio.run``, this also works
     inside a running loop, such as a notebook's: the coroutine then runs in a thread of
-    its own.
+    its own. Ctrl-C cancels it there, too, and waits for it no longer than CANCELLING.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
+    begun: Future[Callable[[], object]] = Future()
+
+    async def cancellable() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        begun.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await coroutine
+
+    threads = ThreadPoolExecutor(1)
+    answer = threads.submit(asyncio.run, cancellable())
+    try:
+        return answer.result()
+    except KeyboardInterrupt:
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
+            begun.result()()
+        wait([answer], CANCELLING)
+        raise
+    finally:
+        threads.shutdown(wait=False)
+
+
+#: ``CANCELLING``: seconds that a cancelled coroutine has to end. ``CHECKING``: seconds
+#: between checks whether a question is still wanted.
+CANCELLING, CHECKING = 3.0, 0.2
 
 
 #: ``INTERVAL``: seconds between writes of a progress file. ``STALE``: age in seconds at
@@ -483,13 +505,15 @@ def probe(
     timeout: float = 300.0,
     counts: bool = False,
     keep: Callable[[Answer], None] = lambda answer: None,
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Ask every model its questions, which are the next requests of the run. A model
     without such questions is asked a plain one. A model whose backend has no ``probe``
     is not asked.
 
     ``timeout`` (seconds) limits all questions to a model together. Every answer is
-    passed to ``keep``. Return, by model, the context length in tokens that its server
+    passed to ``keep``. ``check`` is called from time to time; an error that it raises
+    ends the questions. Return, by model, the context length in tokens that its server
     reports. Models whose servers do not report it are left out. Raise
     UnreachableModelError for the first model that does not answer, PluginError for an
     error in a backend and, with ``counts``, OptionError for a server that does not
@@ -505,7 +529,11 @@ def probe(
             )
             for name, model in models.items()
         )
-        return await asyncio.gather(*asking)
+        answers = asyncio.gather(*asking)
+        while not answers.done():
+            check()
+            await asyncio.wait({answers}, timeout=CHECKING)
+        return answers.result()
 
     contexts = zip(models, run_blocking(ask_all()), strict=True)
     return {name: context for name, context in contexts if context is not None}
