@@ -148,12 +148,10 @@ def _what_is_open(report: AuditReport) -> str:
     if all("no effort can prove" in one.text for one in found):
         how = "A longer audit does not help; the table says what does."
     rules = ", ".join(one.rule for one in found)
-    return (
-        paragraph(
-            f"This audit does not validate {report.protocol}, because it did not decide {rules}. {how}"
-        )
-        + "\n"
-    )
+    what = f"This audit of {report.protocol} did not decide {rules}."
+    if any(one.rule.startswith("lesion") for one in found):
+        what = f"This audit does not validate {report.protocol}, because it did not decide {rules}."
+    return paragraph(f"{what} {how}") + "\n"
 
 
 def _as_text(report: AuditReport) -> str:

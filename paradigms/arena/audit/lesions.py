@@ -959,6 +959,13 @@ def _earned(passing: Ceiling, most_judged: int) -> tuple[float, float]:
     return statistics.mean(means), error
 
 
+def _best_success(tallies: Sequence[runs.Tally], passing: Ceiling) -> float:
+    """Return the most that is known to be earned in a judged trial that succeeds."""
+    trials = itertools.chain.from_iterable(passing.lives)
+    lived = [one.reward for one in trials if one.success and one.judged]
+    return max([*lived, *(one.best_success for one in tallies)], default=-math.inf)
+
+
 def audit_life_rewards(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
@@ -968,6 +975,10 @@ def audit_life_rewards(
     """Yield whether a policy that fails earns more reward per trial than a subject that
     passes. Yield nothing if the searched subject does not pass, or has led fewer than
     two lives, or no policy fails.
+
+    The search looks for who passes, not for who earns most, so where it earns less than
+    a policy that fails, another subject that passes may earn more. It is undecided
+    unless every known success earns less than the policy.
     """
     reference = paradigm.specification.reference
     bar = (
@@ -987,8 +998,16 @@ def audit_life_rewards(
     other = _per_trial(best)
     text = f"a subject that passes earns {mean:.3g} a trial; among policies that fail, {best.name} earns most, {other:.3g}"
     text += _where_cut(passing, _most_judged(best))
-    is_odd = other > mean + error + EQUAL
-    if is_odd:
+    most = _best_success(tallies, passing)
+    verdict: AuditVerdict = "ok"
+    if other > mean + error + EQUAL:
+        verdict = "undecided" if most > other + EQUAL else "FAIL"
+    if verdict == "undecided":
+        text += (
+            f". Single successes earn up to {most:.3g}, and the search is for subjects that pass, not for those that earn most,"
+            " so no effort can prove that passing pays less: a model that passes and earns more than that policy settles it"
+        )
+    if verdict == "FAIL":
         text += (
             f". A subject that learns from reward would learn to fail: pay success more, or reduce the rewards that {best.name} "
             "gets or the costs that it avoids"
@@ -998,7 +1017,7 @@ def audit_life_rewards(
         "failing": other,
         "policy": best.name,
     }
-    yield AuditFinding("reward over a life", "FAIL" if is_odd else "ok", text, numbers)
+    yield AuditFinding("reward over a life", verdict, text, numbers)
 
 
 def audit_decidable(

@@ -165,6 +165,13 @@ def _judged_leak(rule: str, check: Check, samples: Sequence[Sample]) -> AuditFin
     seen, stood = best_guess(samples, check.at, check.hidden)
     worst = max(seen, stood, key=lambda guess: guess.rate.low)
     text = f"guessed right in {worst.rate} from {worst.source}; chance {runs.shown(check.chance)}"
+    values = {sample.values[check.hidden] for sample in samples}
+    if len(values) == 1:  # Right without looking, so the picture is not at fault.
+        value = str(values.pop()).replace("None", "none")
+        text = (
+            f"'{check.hidden}' is always {value} when '{check.at}' is entered, so it is known without looking:"
+            " check it in a state in which it varies, or check the draw that it is set from"
+        )
     numbers: dict[str, object] = {
         "chance": check.chance,
         "seen": seen.rate.numbers(),

@@ -646,8 +646,9 @@ def passing(rewards: list[float], success: bool = True) -> Ceiling:
     return Ceiling(INTACT, tuple(lives))
 
 
-def policy(name: str, reward: float, passed: int = 0) -> Tally:
-    found = Tally(name, lives=[(passed, 20)] * 10, reward=reward * 200)
+def policy(name: str, reward: float, passed: int = 0, best: float = 0.0) -> Tally:
+    lives = [(passed, 20)] * 10
+    found = Tally(name, lives=lives, reward=reward * 200, best_success=best)
     found.outcomes.update(end=200)
     return found
 
@@ -685,6 +686,9 @@ def test_who_fails_may_not_earn_more_than_who_passes(
     # Rewards within the error of the mean are alike.
     assert life_rewards(paradigm, able, policy("lucky", 1.0))[0][0] == "ok"
     assert life_rewards(paradigm, able, policy("lucky", 1.2))[0][0] == "FAIL"
+    # A subject that passes may earn more than the one that was found.
+    [(verdict, text, _)] = life_rewards(paradigm, able, policy("lucky", 1.2, best=1.5))
+    assert (verdict, "successes earn up to 1.5" in text) == ("undecided", True)
     # Nobody fails, nobody passes, or too few have passed.
     assert life_rewards(paradigm, able, good) == []
     assert life_rewards(paradigm, passing([1.0] * 4, success=False), lazy) == []

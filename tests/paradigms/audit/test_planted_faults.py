@@ -163,6 +163,21 @@ def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> 
     assert words in failed.get(rule, ""), failed
 
 
+def test_a_variable_that_is_not_set_yet_is_no_leak_of_the_picture(
+    plant: Plant, settings: AuditSettings
+) -> None:
+    """It is known without looking, and no picture tells it."""
+    early = plant(
+        ("draw:\n", "vars: {food: none}\ndraw:\n"),
+        ("{after: 3, go: choice}", "{after: 3, set: {food: side}, go: choice}"),
+        ("at: choice, hidden: side", "at: cue, hidden: food"),
+    )
+    failed = failures(early, replace(settings, parts=("leaks",)))
+    assert failed["leak: food at cue, ascii_2d"].startswith(
+        "'food' is always none when 'cue' is entered, so it is known without looking"
+    )
+
+
 def test_a_ceiling_above_the_highest_says_that_it_is_cut(plant: Plant) -> None:
     easy = plant(("hidden: side, chance: 0.5", "hidden: side, chance: 0.8"))
     assert ceiling(easy.specification) == (
