@@ -527,7 +527,7 @@ def audit(
         trials: Number of trials for each chance level.
         seed: Seed of the audit.
         effort: Factor on the time spent searching for ways to succeed under lesions.
-        parts: The parts to run, such as ``"lesions"``; by default all.
+        parts: The parts to run, such as ``"lesions"``; by default all but ``"memory"``.
         processes: Number of worker processes. It changes no finding.
         progress: Called with the name of each part, and each verdict. By default a
             terminal and a notebook show these lines.

@@ -555,10 +555,10 @@ class AuditSettings:
 
     ``trials`` is the number of trials from which a chance level is measured; other
     parts use a fixed share of this number. ``parts`` names the requested parts (None:
-    all). ``effort`` scales the planning time for lesions. ``progress`` is called with
-    the name of each part and the verdict of each rule, as they come. ``kept`` is a
-    directory that keeps finished searches for later audits of the same protocol by the
-    same code; if it is empty, nothing is kept.
+    all but ``memory``). ``effort`` scales the planning time for lesions. ``progress``
+    is called with the name of each part and the verdict of each rule, as they come.
+    ``kept`` is a directory that keeps finished searches for later audits of the same
+    protocol by the same code; if it is empty, nothing is kept.
     """
 
     trials: int = 2000
