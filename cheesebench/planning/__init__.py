@@ -192,7 +192,7 @@ class Outlook(tables.Brief):
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellForecast(tables.Brief):
     """The forecast for one planned cell. ``outlooks`` has an entry for each player. If
-    no verdict is simulated, the cell has one player, which runs all subjects.
+    no verdict is simulated, there is one player, and all planned subjects run.
     """
 
     plan: CellPlan

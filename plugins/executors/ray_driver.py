@@ -86,8 +86,8 @@ class Work:
 
 
 class Driver:
-    """Hands jobs to Ray in tasks of about half a second. Everything happens in one
-    event loop.
+    """Hands jobs to Ray, short ones together in tasks of about half a second.
+    Everything happens in one event loop.
     """
 
     def __init__(self, pipe: Any, options: Mapping[str, Any]) -> None:
