@@ -264,7 +264,7 @@ _WARNINGS = {
     315: "`until`, or `trials` of `repeat`, can never end a block or its repetitions early.",
     316: "`null` has nothing to delete.",
     317: "`estimand: {last: K}` asks for more trials than a subject has that count.",
-    318: "CheeseBench or a plugin already has a protocol with this id.",
+    318: "CheeseBench, a plugin or the parent already has a protocol with this name.",
     319: "`split` has nothing to split, because there is no `success`.",
     320: "`open` names a door that the state does not close.",
     321: "`add` or `remove` is given a group, but takes the group's name instead of its members.",

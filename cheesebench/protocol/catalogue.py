@@ -313,8 +313,11 @@ class Catalogue:
     def _warn_of_namesake(
         self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
     ) -> None:
-        """Warn (318) of a user's file with the name of an installed protocol."""
+        """Warn (318) of a user's file with the name of an installed protocol, or of the
+        protocol that it extends.
+        """
         if own.ancestors:
+            _warn_of_edition(own, tree, path, diagnostics)
             return
         installed = [*self.files.values(), *self.inside()]
         here = real_path(path.parent)
@@ -446,6 +449,21 @@ class Catalogue:
         if wanted not in editions:
             raise UnknownNameError("edition", wanted, editions)
         return [one for one in loaded if one.edition == wanted]
+
+
+def _warn_of_edition(
+    own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
+) -> None:
+    """Warn (318) of a protocol with the name of the one that it extends, if its file is
+    named after another edition.
+    """
+    meant = protocol_name(path.name.removesuffix(SUFFIX))
+    edition = meant.partition("@")[2]
+    if own.name not in own.ancestors or not edition or meant == own.name:
+        return
+    sentence = f"The file is named after an edition '{edition}', but its protocol is '{own.name}', like the one that it extends."
+    remedy = f"Add 'edition: {edition}'."
+    diagnostics.warning(318, tree.position, sentence, remedy)
 
 
 def _chosen(

@@ -155,6 +155,23 @@ def test_a_file_may_extend_what_lies_in_an_installed_folder(write: Write) -> Non
     )
 
 
+def test_an_edition_without_its_key_is_told(folders: Catalogue, write: Write) -> None:
+    child = "version: 1\nextends: chamber\n"
+    for keys, file, codes in (
+        ("", "chamber.capped", [318]),
+        ("paradigm: chamber\n", "chamber.capped", [318]),
+        ("edition: capped\n", "chamber.capped", []),
+        ("paradigm: mine\n", "chamber.capped", []),
+        ("", "chamber", []),
+    ):
+        path = write(f"elsewhere/{file}", child + keys)
+        found = [one for one in folders.inspect(path)[1] if one.severity == "warning"]
+        assert [one.code for one in found] == codes
+        for one in found:
+            assert f"{file}{SUFFIX}:1:1: " in str(one)
+            assert one.remedy == "Add 'edition: capped'."
+
+
 def test_the_id_of_an_installed_protocol_is_warned_of(
     folders: Catalogue, tmp_path: Path, write: Write
 ) -> None:
