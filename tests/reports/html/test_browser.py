@@ -235,6 +235,30 @@ def test_the_result_on_one_paradigm_is_not_cut_off(
     page.close()
 
 
+def test_no_number_of_outcomes_is_cut_off_on_a_telephone(
+    browser: playwright.Browser,
+    tmp_path: Path,
+    make_plan: Callable[..., CellPlan],
+    make_run: Callable[..., RunSummary],
+) -> None:
+    path = tmp_path / "outcomes.html"
+    run = make_run([(make_plan("serial_order"), 0.6)])
+    path.write_text(render(run), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(path.as_uri())
+    page.get_by_role("tab", name="Numbers").click()
+    table = page.locator(".outcomes").first
+    playwright.expect(table).to_be_visible()
+    assert table.evaluate("one => one.scrollWidth - one.parentElement.clientWidth") == 0
+    cells = table.locator("td.n").all()
+    assert cells
+    for cell in cells:
+        assert cell.evaluate("one => one.getBoundingClientRect().right") <= 390
+        label = cell.evaluate("one => getComputedStyle(one, '::before').content")
+        assert label.strip('"') == cell.get_attribute("data-label")
+    page.close()
+
+
 @pytest.mark.parametrize("width", [390, 1366])
 def test_no_number_of_a_comparison_is_cut_off(
     browser: playwright.Browser,
