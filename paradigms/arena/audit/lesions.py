@@ -623,7 +623,7 @@ def _why_void(specification: Specification, intact: Ceiling) -> str:
             " put the trials that count into a block of their own, and write `estimand: {block: NAME}`"
         )
     if intact.at_last.value < INTACT_AT_LAST:
-        return ": even a subject that knows all rules may fail, or --effort is too low"
+        return ": no subject was found that passes nearly always (none may exist, or the search is too weak: see `decidable`)"
     return ""
 
 
@@ -966,6 +966,21 @@ def _best_success(tallies: Sequence[runs.Tally], passing: Ceiling) -> float:
     return max([*lived, *(one.best_success for one in tallies)], default=-math.inf)
 
 
+def _why_failing_pays(best: runs.Tally, most: float) -> tuple[AuditVerdict, str]:
+    """Return the verdict on a policy that fails and earns more than the subject that
+    was found to pass, and what to do. Successes are known to earn ``most``.
+    """
+    if most > _per_trial(best) + EQUAL:
+        return "undecided", (
+            f". Single successes earn up to {most:.3g}, and the search is for subjects that pass, not for those that earn most,"
+            " so no effort can prove that passing pays less: a model that passes and earns more than that policy settles it"
+        )
+    return "FAIL", (
+        f". A subject that learns from reward would learn to fail: pay success more, or reduce the rewards that {best.name} "
+        "gets or the costs that it avoids"
+    )
+
+
 def audit_life_rewards(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
@@ -998,26 +1013,50 @@ def audit_life_rewards(
     other = _per_trial(best)
     text = f"a subject that passes earns {mean:.3g} a trial; among policies that fail, {best.name} earns most, {other:.3g}"
     text += _where_cut(passing, _most_judged(best))
-    most = _best_success(tallies, passing)
     verdict: AuditVerdict = "ok"
     if other > mean + error + EQUAL:
-        verdict = "undecided" if most > other + EQUAL else "FAIL"
-    if verdict == "undecided":
-        text += (
-            f". Single successes earn up to {most:.3g}, and the search is for subjects that pass, not for those that earn most,"
-            " so no effort can prove that passing pays less: a model that passes and earns more than that policy settles it"
-        )
-    if verdict == "FAIL":
-        text += (
-            f". A subject that learns from reward would learn to fail: pay success more, or reduce the rewards that {best.name} "
-            "gets or the costs that it avoids"
-        )
+        verdict, remark = _why_failing_pays(best, _best_success(tallies, passing))
+        text += remark
     numbers: dict[str, object] = {
         "passing": mean,
         "failing": other,
         "policy": best.name,
     }
     yield AuditFinding("reward over a life", verdict, text, numbers)
+
+
+#: Said where the search finds nobody that passes nearly always, and nothing is proved.
+NOT_FOUND = (
+    "that is the best that the search found, not the best that there is: a model that does better in a run shows that the"
+    " task can be decided; perhaps nothing reveals the right answer, or --effort is too low"
+)
+
+
+def _most_of_the_intact(
+    paradigm: ArenaParadigm, settings: AuditSettings
+) -> float | None:
+    """Return a proved bound, below ``INTACT_AT_LAST``, on the pass rate of subjects
+    without a lesion, or None. It holds for each trial, so also for the last ones.
+    """
+    most = INTACT_AT_LAST - 0.001
+    if paradigm.specification.where is not None:
+        return None
+    try:
+        adversary = Adversary(paradigm, INTACT, settings.effort)
+        adversary.world.limit_ways()
+        proven = exact.upper_bound(adversary, settings.effort, most)
+    except beliefs.TooManyError:
+        return None
+    return proven if proven is not None and proven <= most else None
+
+
+def _why_not_decidable(most: float | None) -> tuple[AuditVerdict, str]:
+    if most is None:
+        return "undecided", f": {NOT_FOUND}"
+    return (
+        "FAIL",
+        f": nothing reveals the right answer (proven at most {runs.shown(most)})",
+    )
 
 
 def audit_decidable(
@@ -1050,13 +1089,11 @@ def audit_decidable(
         f" {runs.shown(ceiling.found.value)} of the trials, and in {at_last} of the last third of a life"
     )
     verdict: AuditVerdict = "ok"
-    if at_last.value < INTACT_AT_LAST:
-        verdict = "note" if lucky else "FAIL"
-        text += (
-            "; chance (`p`) plays a part"
-            if lucky
-            else ": nothing reveals the right answer, or --effort is too low"
-        )
+    if at_last.value < INTACT_AT_LAST and lucky:
+        verdict, text = "note", f"{text}; chance (`p`) plays a part"
+    elif at_last.value < INTACT_AT_LAST:
+        verdict, remark = _why_not_decidable(_most_of_the_intact(paradigm, settings))
+        text += remark
     numbers: dict[str, object] = {
         "found": ceiling.found.numbers(),
         "at_last": at_last.numbers(),

@@ -505,6 +505,8 @@ def test_states_that_no_run_enters_are_named_and_looked_at(plant: Plant) -> None
 def test_a_task_that_nobody_can_decide_fails(plant: Plant) -> None:
     undecidable = plant((', show: {side: "*"}', ""))
     assert verdicts(undecidable, "solvable") == {"solvable": "ok", "decidable": "FAIL"}
+    [*_, row] = audit(undecidable, [], AuditSettings(trials=60, parts=("solvable",)))
+    assert row.text.endswith("nothing reveals the right answer (proven at most .50)")
     lesions = verdicts(plant(CONSTRUCT, (', show: {side: "*"}', "")))
     assert lesions["lesion: intact"] == "FAIL"
     assert lesions["lesion: anhedonia"] == "FAIL"
@@ -792,7 +794,7 @@ def test_a_row_without_ok_says_why(plant: Plant) -> None:
     specification = plant().specification
     assert _why_void(specification, lived("-++", lesion="intact")) == ""
     weak = _why_void(specification, lived("++-", lesion="intact"))
-    assert weak.startswith(": even a subject that knows all rules may fail")
+    assert weak.startswith(": no subject was found that passes nearly always")
 
 
 def test_how_an_unseen_thing_is_known() -> None:
