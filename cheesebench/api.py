@@ -314,7 +314,8 @@ class PlayedTrial:
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, TrialReporter):
             raise PluginError(
-                "The plugin that registers the report format 'html' has no player. Remove that plugin."
+                "The plugin that registers the report format 'html' has no player. "
+                "Remove it ('cheesebench plugins' names it)."
             )
         with RunLog.open_read_only(self._path) as log:
             return reporter.render_trial(

@@ -255,7 +255,8 @@ def figures(
     reporter = plugins.reporter("figures")
     if not isinstance(reporter, FigureReporter):
         raise OptionError(
-            "The plugin that registers the report format 'figures' draws no figures. Remove that plugin."
+            "The plugin that registers the report format 'figures' draws no figures. "
+            "Remove it ('cheesebench plugins' names it)."
         )
     formats = api.names_of(formats)
     _check_drawing(formats, width, dpi)
@@ -342,7 +343,8 @@ class Runs:
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, RunsReporter):
             raise OptionError(
-                "The plugin that registers the report format 'html' shows only one run. Remove that plugin."
+                "The plugin that registers the report format 'html' shows only one run. "
+                "Remove it ('cheesebench plugins' names it)."
             )
         with self._logs() as logs:
             page = reporter.render_runs(self._read, logs, self._plugins)

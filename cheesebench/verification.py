@@ -27,8 +27,8 @@ from cheesebench.statistics.wording import plural
 
 def verify(log: RunLog) -> str:
     """Verify a log, and return sentences on what was verified. Raise RunLogError if
-    rows were changed, a plan or a trial differs from its record, or a language model
-    was never called.
+    rows were changed, a plan or a trial differs from its record, or a language
+    model's cell has trials but no calls.
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
@@ -184,16 +184,18 @@ def _which(record: records.TrialRecord) -> str:
 
 def rows_only(log: RunLog, ranked: bool = False) -> str:
     """Verify only the rows of a log, and return a sentence on this. The sentence names
-    language models that were never called.
+    language models that have trials on a protocol but no calls.
 
-    Raise RunLogError if the rows were changed and, with ``ranked``, for a language
-    model that was never called.
+    Raise RunLogError if the rows were changed and, with ``ranked``, for such a
+    language model.
     """
     rows, uncalled = log.verify(), _uncalled(log)
     if ranked:
         _refuse(log, uncalled)
     models = dict.fromkeys(plan.model for plan in uncalled)
-    named = f"; there is not one call to {', '.join(models)}" if models else ""
+    named = (
+        f"; there are trials without one call to {', '.join(models)}" if models else ""
+    )
     return (
         f"The {rows:,} rows of {log.path} are as they were written. Its trials were not replayed "
         f"(cheesebench report RUN --verify does that){named}.{_told(log)}"
@@ -241,7 +243,7 @@ def _told_of(name: str, asked: str, totals: records.CallTotals) -> str:
 def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:
     for plan in uncalled:
         raise RunLogError(
-            f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
+            f"{log.path} has trials of {plan.model} on {plan.label}, but not one call to it. Leave the run out."
         )
 
 

@@ -395,7 +395,7 @@ def check_beside(path: Path) -> None:
             raise _strange(beside, "is not a plain file")
     journal = path.with_name(path.name + _BESIDE[0])
     if journal.is_file() and _end(journal) == _NAMES_A_FILE:
-        raise _strange(journal, "names another file to be deleted")
+        raise _strange(journal, "would make SQLite delete another file")
 
 
 def _end(path: Path) -> bytes:
@@ -406,7 +406,8 @@ def _end(path: Path) -> bytes:
 
 def _strange(path: Path, what: str) -> RunLogError:
     return RunLogError(
-        f"{quoted(str(path), 300)} {what}. A run never leaves this here: remove it, or use another copy of the run."
+        f"{quoted(str(path), 300)} {what}. A run never leaves such a file: "
+        f"remove {quoted(path.name, 100)}, or use another copy of the run."
     )
 
 

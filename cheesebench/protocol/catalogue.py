@@ -37,8 +37,8 @@ from cheesebench.source import (
 if TYPE_CHECKING:
     from cheesebench.family import Family
 
-#: A function that takes a parent's id and the child's path, and returns the path of the
-#: parent's file, or None.
+#: A function that takes a parent's name and the child's path, and returns the path of
+#: the parent's file, or None.
 FindParent = Callable[[str, Path], Path | None]
 #: Suffix of protocol files.
 SUFFIX = ".protocol.yaml"

@@ -73,7 +73,7 @@ class _File:
 
     def rows(self) -> tuple[_Line, Iterator[_Line]]:
         """Return the line with the names of the columns, and the rows. Raise
-        TableError if the file is no table of this kind, possibly only while the rows
+        TableError if the file is not a table of this kind, possibly only while the rows
         are iterated.
         """
         header, blocks = read_columns(self.content)

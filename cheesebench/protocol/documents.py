@@ -743,7 +743,9 @@ class Rule(Effects):
         description="Probability that the rule fires if its trigger and `if` hold.",
     )
     go: Name | None = Field(None, description="The state to go to.")
-    end: Name | None = Field(None, description="The outcome that ends the trial.")
+    end: Name | None = Field(
+        None, description="The outcome with which the rule ends the trial."
+    )
 
 
 class State(Effects):
@@ -804,7 +806,9 @@ class Finish(DocumentModel):
     """
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
-    end: Name | None = Field(None, description="The outcome that ends the trial.")
+    end: Name | None = Field(
+        None, description="The outcome with which the rule ends the trial."
+    )
     go: Name | None = Field(
         None, description="Instead of `end`: the state to go to, from any other state."
     )
@@ -911,7 +915,7 @@ class Dose(DocumentModel):
         description="Number of trials that each animal had before the trials that `value` is from."
     )
     judged: Count = Field(
-        description="Number of trials of each animal that `value` is from."
+        description="Number of trials, for each animal, from which `value` was obtained."
     )
     of: Text = Field(
         "trials",

@@ -226,7 +226,9 @@ def _fetched(wanted: Weights) -> Path:
     """
     if path := _cached(wanted):
         with _removed_unless_right(path):
-            _check(path, wanted, "The file is deleted. Run again to make a new one.")
+            _check(
+                path, wanted, "The file has been deleted. Run again to make a new one."
+            )
         return path
     if path := _in_package(wanted):
         _check(path, wanted, f"Install it again: {wanted.again}.")
@@ -456,7 +458,7 @@ def _downloaded(wanted: Weights, hub: HubFile) -> Path:
         _check(path, right, f"Delete it: {path.resolve()}.")
         return path
     try:
-        _check(path, right, "The file is deleted. Run again to fetch a new one.")
+        _check(path, right, "The file has been deleted. Run again to fetch a new one.")
     except BaseException:
         path.resolve().unlink()
         path.unlink(missing_ok=True)

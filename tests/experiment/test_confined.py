@@ -138,7 +138,7 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
         "run.sqlite": lambda: RunLog.open(run),
         LOCK_NAME: lambda: claim(run / "run.sqlite"),
     }
-    with pytest.raises(RunLogError, match="names another file to be deleted"):
+    with pytest.raises(RunLogError, match="would make SQLite delete another file"):
         opened.get(name, lambda: ParticipantStore(run))()
     assert precious.exists()
     # Without our check, the attack works.

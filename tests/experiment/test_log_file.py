@@ -205,7 +205,7 @@ def test_nothing_beside_a_log_makes_sqlite_wait_or_delete(tmp_path: Path) -> Non
     log_file.check_beside(path)
     journal.write_bytes(b"x" * 100 + bytes.fromhex("d9d505f920a163d7"))
     with pytest.raises(
-        RunLogError, match=r"run.sqlite-journal names another file to be deleted"
+        RunLogError, match=r"run.sqlite-journal would make SQLite delete another file"
     ):
         log_file.check_beside(path)
     journal.write_bytes(b"")

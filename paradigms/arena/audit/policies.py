@@ -19,7 +19,7 @@ from cheesebench.interfaces import (
     STAY,
 )
 
-#: A reward above this is a win. Smaller rewards may be step costs.
+#: A reward above this is a win. Smaller ones count as no reward.
 WIN = 0.05
 #: Maximum number of actions since the last reward that ``WinStayString`` remembers.
 MEMORY = 60

@@ -319,8 +319,8 @@ class LlmAgent:
         #: action.
         self._refused = 0
         #: Number of consecutive accepted replies without an action, across trials.
-        #: After ``patience`` such replies, the model is asked once per trial until it
-        #: names an action again.
+        #: After ``patience`` such replies, the model is asked for one action per trial
+        #: until it names an action again.
         self._silent = 0
         self._counts: Counter[str] = Counter()
 

@@ -171,7 +171,7 @@ def test_what_has_changed_in_the_cache_is_refused_removed_and_made_anew(
         check(context(**PINNED))
     said = refused(context(**PINNED))
     assert f"{path} has " in said
-    assert "The file is deleted. Run again" in said
+    assert "The file has been deleted. Run again" in said
     assert left(tmp_path / "cache") == []
     assert weights(context(**PINNED)).read_bytes() == CONTENT
 
@@ -358,7 +358,7 @@ def test_a_hub_with_another_file_is_refused_and_the_file_deleted(
     said = play(tmp_path, hub, **{**FROM_HUB, "sha256": "0" * 64})
     assert f"has the SHA-256 {SHA256}, not 000" in said["weights"]
     assert said["weights"].endswith(
-        "The file is deleted. Run again to fetch a new one."
+        "The file has been deleted. Run again to fetch a new one."
     )
     assert not [
         path
