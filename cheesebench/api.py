@@ -662,19 +662,17 @@ class Run:
         return [*shown, "compare(run) tests controls; run.verdicts() has them, too"]
 
     def _broken(self) -> list[str]:
-        """Return a sentence on each cell that is an ERROR, or in which trials failed
-        for technical reasons: its reason and, if trials failed, the next step.
+        """Return sentences on the cells that are an ERROR, or in which trials failed
+        for technical reasons: the reason and, if trials failed, the next step. Cells
+        with the same words share them.
         """
-        failed = (
-            one
-            for one in self.summary.cells
-            if one.has_failed_trials or one.verdict == "ERROR"
-        )
-        return [
-            f"{one.plan.label} ({one.plan.model}): {one.reason}"
-            f"{f' {self._next_step([one])}' if one.has_failed_trials else ''}"
-            for one in failed
-        ]
+        found: dict[str, list[str]] = {}
+        for one in self.summary.cells:
+            if one.has_failed_trials or one.verdict == "ERROR":
+                more = f" {self._next_step([one])}" if one.has_failed_trials else ""
+                cells = found.setdefault(f"{one.reason}{more}", [])
+                cells.append(f"{one.plan.label} ({one.plan.model})")
+        return [f"{', '.join(cells)}: {said}" for said, cells in found.items()]
 
     def _cut_off(self) -> list[str]:
         """Return how many cells the budget, or Ctrl-C, left unfinished, the limit that

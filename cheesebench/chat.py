@@ -256,6 +256,8 @@ class Capabilities:
     seed: bool = True
     stop: bool = True
     images: bool = True
+    max_tokens: bool = True
+    """Whether a user may limit the length of replies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,7 +459,18 @@ class BackendSpec:
             raise PluginError(
                 f"BackendSpec.of({name!r}, {quoted(repr(reply), 60)}): give a function from messages to a reply."
             )
-        nothing = Capabilities(temperature=False, seed=False, stop=False, images=False)
+        try:
+            inspect.signature(reply).bind([])
+        except TypeError as error:
+            raise PluginError(
+                f"BackendSpec.of({name!r}, {quoted(repr(reply), 60)}): the function is called with one argument, the messages, "
+                f"but {error}. Change its parameters."
+            ) from None
+        except ValueError:
+            pass  # A function in C may have no known signature.
+        nothing = Capabilities(
+            temperature=False, seed=False, stop=False, images=False, max_tokens=False
+        )
         connection = _Function(name, reply)
 
         def connect(context: BackendContext) -> Connection:
@@ -509,6 +522,11 @@ class _Function:
 
     name: str
     reply: Callable[[list[dict[str, str]]], Any]
+
+    @property
+    def remedy(self) -> str:
+        """What to do if the function does not answer."""
+        return f"The backend '{self.name}' is a function of yours: repair it, and run this again."
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         messages = [{"role": one.role, "content": one.text} for one in request.messages]

@@ -144,8 +144,12 @@ def _dropped(
 ) -> list[str]:
     """Return the names of the parameters that are not sent. (``system`` stands for the
     role: the text goes to the first user message.) Raise OptionError if the user gives
-    a temperature to a model that does not support it.
+    a temperature, or a limit on replies, to a model that does not support it.
     """
+    if "max_tokens" in wanted and not backend.capabilities.max_tokens:
+        raise OptionError(
+            f"--reply-tokens {wanted['max_tokens']}: the model '{entry.name}' does not support it. Remove the option."
+        )
     able = {
         "temperature": backend.capabilities.temperature,
         "seed": backend.capabilities.seed,

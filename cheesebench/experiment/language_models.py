@@ -126,6 +126,8 @@ class CheckedConnection:
             self._connection = checked(
                 made, Connection, f"{self._who}: connect returned"
             )
+        #: What to do if a model without a server does not answer.
+        self.remedy: str = getattr(self._connection, "remedy", "")
         self.progress: Callable[[], Awaitable[object]] | None = getattr(
             self._connection, "progress", None
         )
@@ -357,7 +359,8 @@ def _read(path: Path) -> Flight | None:
 #: System and user message of the question that a model is asked before the run, if the
 #: run's own first question cannot be used.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
-#: A test call whose fault took more than this many seconds is not repeated.
+#: A test call is not repeated if its fault took more than this many seconds, or half of
+#: the time left.
 SLOW_FAULT = 10.0
 #: Faults that show that the server works: it is busy, or refuses this prompt.
 ANSWERED = calling.THROTTLES | {"content_filter"}
@@ -609,10 +612,17 @@ _TO_REACH: Mapping[str, str] = {
 }
 
 
-def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
+def _unreachable(
+    name: str, fault: ChatFaultError, own: str = ""
+) -> UnreachableModelError:
+    """Return the error for a fault. ``own`` is the remedy in place of those about a
+    server, if the model has none.
+    """
     told = calling.said(fault)
     said = quoted(told, 1000)
     remedy = _WAIT if fault.refused else _TO_REACH.get(fault.kind, "")
+    if own and remedy in (_WAIT, _MEND):
+        remedy = own
     if mend := calling.to_mend(told):
         remedy = f"{mend}, and run this again. {_ADDRESS}"
     if "certificate that is not trusted" in told:
@@ -634,7 +644,7 @@ async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
         for question in questions:
             fault = await prober.put(question)
             if fault is not None:
-                raise _unreachable(prober.name, fault)
+                raise _unreachable(prober.name, fault, prober.connection.remedy)
         return (await prober.connection.facts()).context
     finally:
         await _close(prober.connection)
@@ -669,7 +679,7 @@ class _Prober:
             fault = await self._attempt(question, attempt)
             if fault is None or fault.kind in ANSWERED:
                 return None
-            late = fault.kind == "timeout" or time.monotonic() - began > SLOW_FAULT
+            late = time.monotonic() - began > min(SLOW_FAULT, (self._end - began) / 2)
             if fault.kind not in TRANSIENT or late:
                 return fault
             if attempt < PROBE_ATTEMPTS:
@@ -997,6 +1007,6 @@ async def conversation(
     try:
         yield connection
     except ChatFaultError as fault:
-        raise _unreachable(model.entry.name, fault) from None
+        raise _unreachable(model.entry.name, fault, connection.remedy) from None
     finally:
         await _close(connection)

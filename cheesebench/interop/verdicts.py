@@ -694,7 +694,11 @@ class _Pairs:
         if least is None:
             said = f" At least {_fewest(tests)} pairs must differ to show a difference."
         if found.p_value is not None and found.p_value < ALPHA:
-            said += " Missing scores, or the number of tests, leave the answer open."
+            said += (
+                f" The correction for {tests} tests leaves the answer open."
+                if found.p_worst is not None and found.p_worst < ALPHA
+                else " Missing scores leave the answer open."
+            )
         return said
 
     def _detectable(self, tests: int, imagined: float) -> float | None:

@@ -477,8 +477,43 @@ def test_a_function_is_a_backend(tmp_path: Path) -> None:
         run(lambda messages: "ACTIONS: FORWARD", max_tokens=200)
     with pytest.raises(OptionError, match="the model 'mine/any' does not support it"):
         run(counting, temperature=0.1)
+    with pytest.raises(
+        OptionError, match=r"^reply_tokens=5: the model 'mine/any' does not support it"
+    ):
+        run(counting, reply_tokens=5)
+    with pytest.raises(PluginError, match=r"'mine', <function.*but missing a required"):
+        run(lambda messages, more: "")
     with pytest.raises(PluginError, match=r"BackendSpec.of\('mine', 'x'\): give a"):
         run("x")
+
+
+def test_a_function_that_times_out_is_asked_again_from_the_first_question_on(
+    tmp_path: Path,
+) -> None:
+    faults: list[Exception] = [TimeoutError("slow"), ConnectionError("gone")]
+
+    def reply(messages: object) -> str:
+        if faults:
+            raise faults.pop()
+        return "ACTIONS: FORWARD"
+
+    def run() -> cheesebench.Run:
+        return cheesebench.run(
+            "mine/any",
+            "t_maze",
+            plugins=cheesebench.BackendSpec.of("mine", reply),
+            design="smoke",
+            results=tmp_path,
+            progress=False,
+        )
+
+    assert run().calls()["attempts"].max() == 3
+    faults.extend(TimeoutError("slow") for _ in range(3))
+    with pytest.raises(
+        cheesebench.CheeseBenchError,
+        match=r"TimeoutError: slow\. The backend 'mine' is a function of yours: repair it",
+    ):
+        run()
 
 
 def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
@@ -678,6 +713,8 @@ def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
         OptionError, match=r"^models= is empty. Name a model or an agent"
     ):
         cheesebench.run(results=tmp_path)
+    said = repr(cheesebench.open_run("cut", tmp_path))
+    assert said.count("Interrupted, not run") <= 1
     whole = cheesebench.run(resume="cut", results=tmp_path, progress=False)
     assert whole.verdicts()["protocol"].tolist() == ["t_maze", "dnms"]
     assert whole.verdicts()["valid"].tolist() == whole.verdicts()["planned"].tolist()

@@ -266,7 +266,7 @@ def test_the_correction_is_for_all_tasks(tmp_path: Path) -> None:
         for one in cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
     }
     assert found["t0"].answer == "undecided"  # p = .016, times ten
-    assert "the number of tests" in found["t0"].reason
+    assert "The correction for 10 tests" in found["t0"].reason
 
 
 def test_the_command_and_the_fixture(

@@ -212,3 +212,24 @@ def test_an_undecided_value_says_how_many_subjects_would_decide(
     [task] = cheesebench.verdict(scores, value=0.5).tasks
     assert task.answer == answer
     assert (" would decide it in 4 of 5 cases." in task.reason) is more
+
+
+def test_an_answer_left_open_names_its_cause() -> None:
+    pandas = pytest.importorskip("pandas")
+    nan = float("nan")
+    right = {"a": 20, "b": 14, "c": 19, "d": 18}
+    frame = pandas.DataFrame(
+        [
+            {"model": model, "item": str(item), "score": float(item < count)}
+            for model, count in right.items()
+            for item in range(20)
+        ]
+    )
+    reasons = [one.reason for one in cheesebench.verdict(frame).tasks]
+    holm = "The correction for 6 tests leaves the answer open."
+    assert [holm in one for one in reasons] == [True] + [False] * 5
+    assert not any("Missing" in one for one in reasons)
+    known = [1.0] * 8 + [nan] * 2
+    [task] = cheesebench.verdict(known, [0.0] * 8 + [1.0] * 2).tasks
+    assert task.reason.endswith(" Missing scores leave the answer open.")
+    assert "correction" not in task.reason
