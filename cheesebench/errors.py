@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: ``SHORT``: maximum number of characters of a list of known names. ``NEAREST``: number
 #: of similar names that a message gives instead of a longer list.
 SHORT, NEAREST = 240, 5
-#: Least similarity (``difflib``) of a name that may have been meant.
-NEAR = 0.62
 
 
 class CheeseBenchError(Exception):
@@ -258,9 +256,7 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     # A prefix stands for the name that it begins: 'gpt-4' for 'gpt-4-32k', although
     # 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-    near = longer or difflib.get_close_matches(
-        name, names, n=len(names) or 1, cutoff=NEAR
-    )
+    near = longer or difflib.get_close_matches(name, names, n=len(names) or 1)
     # Of several that are equally close, the first known one: 'ascii_2d' for 'ascii'.
     matcher = difflib.SequenceMatcher(b=name)
 
