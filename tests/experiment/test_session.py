@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -196,7 +197,11 @@ def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
         )
         forked = re.findall(r"forked (\d+)", (log.directory / LOG_NAME).read_text())
     assert forked
-    assert [process for process in forked if _runs(process)] == []
+    # A killed process ends when the machine lets it.
+    end = time.monotonic() + 60
+    while left := [process for process in forked if _runs(process)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
 
 
 def _runs(process: str) -> bool:
