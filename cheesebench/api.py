@@ -510,8 +510,8 @@ class Run:
           reply ended. ``fault``: why the call was refused, otherwise empty.
           ``served_by``: the model that the server says it used.
         * ``prompt_tokens``, which include ``cached_tokens`` and ``written_tokens``.
-          ``completion_tokens``, which include ``reasoning_tokens``. All are NA where
-          nobody counted them.
+          ``completion_tokens``, which include ``reasoning_tokens``. Tokens that
+          were not counted are NA.
         * ``cost``: in dollars, NA without a price. ``seconds``: duration. ``attempts``:
           how often the call was tried. ``malformed``: how many attempts were answered
           without a usable reply.

@@ -34,7 +34,9 @@ class _Budget:
     def text(self) -> str:
         spent = f"{self.shown(self.spent)} spent so far"
         if self.needed is None:
-            return f"{spent}; nobody knows yet how much is needed, so this budget is doubled"
+            return (
+                f"{spent}; what is needed is not known yet, so this budget is doubled"
+            )
         needed = self.shown(float(_rounded_up(self.needed)))
         return f"{spent}, at most about {needed} more needed"
 

@@ -274,7 +274,7 @@ _WARNINGS = {
     328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
     329: "A subject with a lesion could pass, because `at_most` is above the animals' value less the margin: not validated.",
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`: not validated.",
-    331: "A rule allows so many errors that a subject that sees no landmarks could pass in a maze that is turned.",
+    331: "A subject that sees no landmarks could pass: a rule allows too many errors for a maze that is turned.",
     332: "The animals do not match what is judged: drop-outs, other sessions, groups, sums, slips, two spellings of a name.",
     333: "The animals do not show how animals differ (there is one, or all are equal): their value is used as if exact.",
     334: "The animals' mean is too uncertain for the margin: no number of subjects lets an equally good model PASS.",

@@ -277,24 +277,10 @@ def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
 
 
 def _animals_curve(axes: Axes, one: Lived) -> None:
-    """Draw the animals' curve with the standard deviation between them, if the unit of
-    the model's curve is the session, too.
-    """
+    """Draw the animals' curve if the unit of the model's curve is the session, too."""
     animals = one.cell.plan.reference
-    if animals is None or not animals.curve or one.behaviour.unit != "session":
-        return
-    sessions = range(1, len(animals.curve) + 1)
-    axes.plot(sessions, animals.curve, "--", color=drawing.RODENT, label="rodent")
-    if animals.curve_sd:
-        pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
-        axes.fill_between(
-            sessions,
-            [mean - sd for mean, sd in pairs],
-            [mean + sd for mean, sd in pairs],
-            color=drawing.RODENT,
-            alpha=0.15,
-            label="between rodents (SD)",
-        )
+    if animals is not None and animals.curve and one.behaviour.unit == "session":
+        drawing.animals_curve(axes, animals)
 
 
 def strategies(all_lived: Sequence[Lived]) -> Drawn:

@@ -1415,17 +1415,19 @@ def control_numbers(result: ControlResult) -> tuple[str, str, str]:
     difference.
     """
     shown, changed = _in_unit(result)
-    means = [
-        cell.rate
-        if cell.plan.measured is None
-        else None
-        if cell.judged is None
-        else cell.judged.mean
-        for cell in (result.plain, result.control)
-    ]
+    means = map(_judged_number, (result.plain, result.control))
     plain, control = (NOTHING if mean is None else shown(mean) for mean in means)
     difference = result.comparison.difference
     return plain, control, NOTHING if difference is None else changed(difference)
+
+
+def _judged_number(cell: CellResult) -> float | None:
+    """Return the mean of the judged measure, or the pass rate if no measure is judged.
+    Return None if it is unknown.
+    """
+    if cell.plan.measured is None:
+        return cell.rate
+    return None if cell.judged is None else cell.judged.mean
 
 
 def sentences(result: ControlResult) -> Iterator[str]:

@@ -125,6 +125,24 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
     )
 
 
+def animals_curve(axes: Axes, found: ReferenceValue) -> None:
+    """Draw the animals' curve by session, with the standard deviation between them if
+    it is known.
+    """
+    sessions = range(1, len(found.curve) + 1)
+    axes.plot(sessions, found.curve, color=RODENT, linestyle="--", label="rodent")
+    if found.curve_sd:
+        pairs = list(zip(found.curve, found.curve_sd, strict=True))
+        axes.fill_between(
+            sessions,
+            [mean - sd for mean, sd in pairs],
+            [mean + sd for mean, sd in pairs],
+            color=RODENT,
+            alpha=0.15,
+            label="between rodents (SD)",
+        )
+
+
 def rates_on(axis: Axis) -> None:
     """Label an axis of pass rates in percent."""
     axis.set_major_formatter(lambda value, _: percent(value))

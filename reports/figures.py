@@ -433,20 +433,7 @@ def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) ->
     if not animals.curve:
         _steady_animals(axes, cell, animals.value)
         return
-    sessions = range(1, len(animals.curve) + 1)
-    axes.plot(
-        sessions, animals.curve, color=drawing.RODENT, linestyle="--", label="rodent"
-    )
-    if animals.curve_sd:
-        pairs = list(zip(animals.curve, animals.curve_sd, strict=True))
-        axes.fill_between(
-            sessions,
-            [mean - sd for mean, sd in pairs],
-            [mean + sd for mean, sd in pairs],
-            color=drawing.RODENT,
-            alpha=0.15,
-            label="between rodents (SD)",
-        )
+    drawing.animals_curve(axes, animals)
 
 
 def _steady_animals(axes: Axes, cell: CellResult, value: float) -> None:

@@ -48,8 +48,8 @@ _NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def draw_seed() -> int:
-    """Return a new seed for a run: 128 random bits from the operating system, so that
-    nobody can predict what the run draws.
+    """Return a new seed for a run: 128 random bits from the operating system. It
+    cannot be predicted.
     """
     return secrets.randbits(128)
 

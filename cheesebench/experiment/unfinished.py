@@ -43,8 +43,8 @@ def is_over(log: RunLog, plan: CellPlan, judge: JudgeSet) -> bool:
 
 def begin_anew(log: RunLog, plan: CellPlan) -> None:
     """Begin a cell anew if it was given up. Its rows are set aside in the log, not
-    deleted. This gives nobody a second result: none of the replies of a cell that was
-    given up named an action.
+    deleted. The model gets no second result by this, because the cell has none: no
+    reply in it named an action.
     """
     if is_given_up(log, plan):
         log.begin_anew(plan)

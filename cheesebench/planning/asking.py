@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     Cell = tuple[CellPlan, BaseSpecification]
 
 #: Number of questions to each model, shared among its cells. Every cell that makes
-#: calls puts at least one. At most so many are in flight at once if the server does not
-#: say how many it can take.
+#: calls puts at least one. It also limits the questions in flight to a server that does
+#: not say how many it can take.
 QUESTIONS = 6
 #: Timeout for one answer, in seconds.
 TIMEOUT = 300.0

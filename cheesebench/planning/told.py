@@ -62,7 +62,9 @@ def limits(found: Forecast) -> Iterator[str]:
 
 
 def _ranges(plans: Iterable[CellPlan]) -> Iterator[str]:
-    """Yield what makes so many subjects necessary where a measure is judged."""
+    """Yield a sentence on the ranges of measures, if they make more subjects necessary
+    than are planned.
+    """
     told = {
         f"{plan.measured.name} {low:g} to {high:g}"
         for plan in plans

@@ -341,11 +341,12 @@ def _to_mend(found: Findings) -> str:
     cause = next(filter(CellResult.kept, found.faults), next(iter(found.faults), ""))
     fitting = (text for pattern, text in _TO_MEND if pattern.match(cause))
     text = next(fitting, calling.to_mend(cause) or "Remove the cause")
-    if "refused" in CellResult.kept(cause) and found.may_retry and not found.in_ci:
+    kept = CellResult.kept(cause)
+    if "refused" in kept and found.may_retry and not found.in_ci:
         again = f"`--resume {found.run_id} --retry-errors`"
         return f"{text}, then continue the run with {again}, which asks again what was refused."
-    if what := CellResult.kept(cause):
-        return f"{text}, then {_new_run(found)}, because this one keeps its {what}."
+    if kept:
+        return f"{text}, then {_new_run(found)}, because this one keeps its {kept}."
     return f"{text}, then continue the run with {_resume(found)}."
 
 

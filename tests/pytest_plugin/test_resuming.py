@@ -105,7 +105,7 @@ def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
         assert found == {"max_cost": "0.50"}
         assert (
             why
-            == "$0.00 spent so far; nobody knows yet how much is needed, so this budget is doubled."
+            == "$0.00 spent so far; what is needed is not known yet, so this budget is doubled."
         )
 
 
