@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import types
 from pathlib import Path
@@ -696,16 +697,24 @@ def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
 
 
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
+    # A run that is stopped before its first trial leaves nothing behind.
+    begun = threading.Event()
+    options: dict[str, Any] = FEW | {"progress": lambda line: begun.set()}
+
     async def cut() -> None:
         task = asyncio.create_task(
             cheesebench.run_async(
-                "random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW
+                "random",
+                ("t_maze", "dnms"),
+                results=tmp_path,
+                run_id="cut",
+                **options,
             )
         )
-        while not (tmp_path / "cut").exists():
-            await asyncio.sleep(0.05)
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError, match="resume='cut'"):
             await task
 
     asyncio.run(cut())
