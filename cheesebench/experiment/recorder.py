@@ -89,7 +89,9 @@ class LogWriter:
                 recorded = None if row is None else log_file.trial_from_row(row)
             if recorded is not None and not recorded.missing:
                 known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
-                _check_same(recorded, record, known == log_file.events_to_rows(events))
+                fired = [(one.step, one.state, one.event) for one in events]
+                # A comment in the protocol's file moves the lines of its rules.
+                _check_same(recorded, record, [row[:3] for row in known] == fired)
                 return
             self._connection.execute(
                 log_file.INSERT_TRIAL, log_file.trial_to_row(record)

@@ -105,8 +105,10 @@ def test_the_dump_does_not_depend_on_the_order_of_writing(
 def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> None:
     plan = log.plans()[0]
     log.write_trial(record(plan, 1, 4), EVENTS)
-    # Writing the same record again changes nothing.
+    # Writing the same record again changes nothing, nor do comments in the protocol.
     log.write_trial(record(plan, 1, 4), EVENTS)
+    moved = [dataclasses.replace(one, source="corridor.protocol.yaml:99") for one in EVENTS]
+    log.write_trial(record(plan, 1, 4), moved)
     with pytest.raises(
         RunLogError,
         match=r"trial 5 of subject 1 .* outcome was 'found' and is now 'timeout'",
