@@ -107,7 +107,9 @@ def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> N
     log.write_trial(record(plan, 1, 4), EVENTS)
     # Writing the same record again changes nothing, nor do comments in the protocol.
     log.write_trial(record(plan, 1, 4), EVENTS)
-    moved = [dataclasses.replace(one, source="corridor.protocol.yaml:99") for one in EVENTS]
+    moved = [
+        dataclasses.replace(one, source="corridor.protocol.yaml:99") for one in EVENTS
+    ]
     log.write_trial(record(plan, 1, 4), moved)
     with pytest.raises(
         RunLogError,
