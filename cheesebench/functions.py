@@ -575,13 +575,16 @@ def plan(
     random, one as good as the animals, and one with a given pass rate.
 
     ``models`` may be a run (``open_run`` opens one by its id), whose models, protocols,
-    views, design and subjects are then used, unless others are given. ``icc`` is the
-    intraclass correlation of a subject's trials (None: 0.3, or 0 for an agent without
-    memory), and ``rate`` the pass rate of the third player (for example, what a pilot
-    run showed). With ``ask``, the model answers the first questions now. ``plugins`` is
-    as in ``run``, and ``options`` are any other options of ``run``. To find how many
-    subjects are needed, try several values of ``subjects``. Raise CheeseBenchError for
-    a mistake in the arguments.
+    views, design and subjects are then used, unless others are given. ``rate`` is the
+    pass rate of the third player (for example, what a pilot run showed). With ``ask``,
+    the model answers the first questions now. ``plugins`` is as in ``run``, and
+    ``options`` are any other options of ``run``. To find how many subjects are needed,
+    try several values of ``subjects``. Raise CheeseBenchError for a mistake in the
+    arguments.
+
+    ``icc`` is the intraclass correlation of a subject's trials. If it is None, it is 0
+    for an agent without memory, the animals' own for the player as good as the animals
+    if the protocol has their rows, and otherwise 0.3. The result says which.
     """
     _check_shares(icc=icc, rate=rate)
     found = api.plugins_with(plugins, models)

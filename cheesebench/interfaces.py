@@ -337,6 +337,13 @@ class BaseSpecification:
         """
         return {}
 
+    @property
+    def animals_icc(self) -> float | None:
+        """The intraclass correlation of an animal's judged trials, or None if it is
+        unknown. ``plan`` simulates animals with it; no verdict uses it.
+        """
+        return None
+
     def obstacle(self, lesion: Lesion) -> str:
         """Return why the protocol's subjects cannot have a lesion, such as ``there are
         no landmarks``, or "" if they can.

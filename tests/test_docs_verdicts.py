@@ -17,7 +17,7 @@ import cheesebench
 from benchmarks import verdict_simulation as engine
 from benchmarks.places import filled
 from cheesebench.experiment.calling import HOPELESS_REPLIES
-from cheesebench.planning.simulation import RUNS, Subjects, simulate
+from cheesebench.planning.simulation import ICC_FLOOR, RUNS, Subjects, simulate
 from cheesebench.records import MOST_SUBJECTS, ReferenceValue
 from cheesebench.statistics.question import Question
 from website import wealth
@@ -196,9 +196,10 @@ def test_what_a_model_like_the_animals_costs_is_what_a_plan_says(
     played = {row[1].strip(): float(row[7]) for row in rows}
     for player, kind in (("random", "weak"), ("95 % right", "competent")):
         assert dollars[player][0] == pytest.approx(played[kind], rel=0.1), kind
+    assumed = cheesebench.plan("gpt-5.4-mini", icc=ICC_FLOOR)
     powers = {
         row["protocol"]: row["passes"]
-        for row in plan.rows()
+        for row in assumed.rows()
         if row["player"] == "as the animals" and row["protocol"] != "all"
     }
     simulated = {

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.amounts import dollars, rounded
@@ -22,14 +22,12 @@ from cheesebench.commands.project import project_protocols
 from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
-from cheesebench.planning import simulation, told
-from cheesebench.statistics.question import thresholds
+from cheesebench.planning import told
 from cheesebench.statistics.summary import to_plain
 from cheesebench.statistics.wording import on_scale
 
 if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
-    from cheesebench.records import CellPlan
 
 #: Width of the printed paragraphs, in columns. Tables fit the terminal.
 WIDTH = 80
@@ -73,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--icc",
         metavar="X",
         type=_proportion,
-        help="Intraclass correlation of a subject's trials, from 0 to 1. Default: 0.3, or 0 for an agent without memory",
+        help="Intraclass correlation of a subject's trials, from 0 to 1. Default: the animals' own if the protocol has their "
+        "rows, otherwise 0.3, or 0 for an agent without memory",
     )
     parser.add_argument(
         "--ask",
@@ -121,7 +120,7 @@ def _text(found: Forecast, budget: str) -> str:
     if claiming:
         parts += [
             _outlooks(claiming),
-            *map(_filled, (*told.limits(found), *_more_subjects(claiming))),
+            *map(_filled, (*told.limits(found), *told.needed(claiming))),
             *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
             _filled(_players(claiming) + told.assumed(claiming)),
@@ -185,19 +184,6 @@ def _enough(found: Forecast, budget: str) -> str:
     return f"Share of runs for which {budget} is enough: {said or 'unknown, without a price'}."
 
 
-def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:
-    plan = cell.plan
-    several = [
-        name
-        for name, all_names in (
-            (plan.model, {one.plan.model for one in cells}),
-            (plan.view, {one.plan.view for one in cells}),
-        )
-        if len(all_names) > 1
-    ]
-    return " ".join([plan.protocol, *several])
-
-
 def _outlooks(cells: Sequence[CellForecast]) -> str:
     rows = []
     # Without a stopping rule, all players take the same number of subjects.
@@ -207,7 +193,7 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         own = [[_span(one.subjects)] * stops for one in (weak, animals, good)]
         rows.append(
             [
-                _name(cell, cells),
+                told.name_in(cell, cells),
                 f"{cell.plan.subjects}×{cell.trials}"
                 if cell.plan.measured is None
                 else cell.plan.subjects,
@@ -243,45 +229,6 @@ def _column(cells: Sequence[CellForecast]) -> str:
 def _players(cells: Sequence[CellForecast]) -> str:
     competent = [*cells[0].outlooks][-1]
     return _NUMBERS.format(competent=competent, column=_column(cells))
-
-
-def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield sentences on the cells that a model as good as the animals passes in fewer
-    than 80 % of runs: how many subjects it needs for 80 %, or that no number is enough.
-    """
-    said, never = [], []
-    for cell in cells:
-        _, own, _ = cell.outlooks.values()
-        if own.passes >= simulation.MUST_PASS:
-            continue
-        if _is_hopeless(cell.plan):
-            never.append(one_line(cell.plan.protocol))
-        else:
-            number = cell.needed or f"more than {simulation.MOST_NEEDED}"
-            said.append(f"{_name(cell, cells)} {number}")
-    if said:
-        yield (
-            f"'animals ✔' reaches 80 % with about this many subjects: {', '.join(said)}."
-            + (
-                ""
-                if all(cell.plan.sequential for cell in cells)
-                else " --design sequential runs as many as the verdict needs, up to 120."
-            )
-        )
-    if never:
-        yield (
-            f"No number of subjects gives a model as good as the animals a PASS in {', '.join(never)}: the animals' mean "
-            "is too uncertain for the margin (cheesebench lint has the remedy)."
-        )
-
-
-def _is_hopeless(plan: CellPlan) -> bool:
-    """Return whether no number of subjects lets a model as good as the animals pass."""
-    assert plan.reference is not None
-    needed, _ = thresholds(plan.reference, plan.margin)
-    is_higher = plan.measured is None or plan.measured.better == "higher"
-    value = plan.reference.value
-    return needed >= value if is_higher else needed <= value
 
 
 def _abilities(cells: Sequence[CellForecast]) -> str:

@@ -23,7 +23,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -47,7 +47,7 @@ from cheesebench.planning import simulation, told
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, EarlierRuns, Manner
 from cheesebench.records import Summable
 from cheesebench.statistics.ability import Ability, ability
-from cheesebench.statistics.question import question_of, scale_of
+from cheesebench.statistics.question import Question, question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
 from cheesebench.trial_loop import TrialLoop
 
@@ -199,6 +199,9 @@ class CellForecast(tables.Brief):
     trials: int
     """Number of trials of a subject that count, or 0 if no verdict is simulated."""
     icc: float | None
+    """Intraclass correlation of the trials of a subject as good as the animals, or None
+    if no verdict is simulated.
+    """
     outlooks: Mapping[str, Outlook]
     measured: bool
     """Whether the cost was measured with scripted respondents on this version of the
@@ -214,10 +217,17 @@ class CellForecast(tables.Brief):
     """
     manner: Manner | None = None
     """Statistics of the model's replies, or None if there are none, or if ``own``."""
+    icc_basis: simulation.Basis | None = None
+    """Where ``icc`` comes from."""
     needed: int | None = None
     """Number of subjects that a model as good as the animals needs for a PASS in 80 %
-    of runs. It is None if the planned subjects suffice for that, or if more than 300
-    are needed.
+    of runs, if its subjects differ by ``icc``. It is None if the planned subjects
+    suffice for that, or if more than 300 are needed.
+    """
+    needed_assumed: int | None = None
+    """The number that it needs if its subjects differ by ``ICC_FLOOR`` and not as the
+    animals do. It is None if ``icc`` is not from the animals, or if more than 300 are
+    needed.
     """
     ability: Ability | None = None
     """The animals and the bar on the ability scale, or None if no scale is known."""
@@ -270,7 +280,7 @@ class Forecast(tables.Tabular):
         claiming = [cell for cell in self.cells if cell.trials]
         free = "No calls are made, so the run is free."
         sources = told.sources(self) if asks else [free]
-        few = [*told.limits(self), *told.needed(self)]
+        few = [*told.limits(self), *told.needed(claiming)]
         how = [told.HOW + told.assumed(claiming)] if claiming else []
         return tuple(map(arguments.in_python, [*few, *sources, *how]))
 
@@ -402,9 +412,9 @@ def forecast(
 
     ``earlier`` has runs that may show the cost of a model. ``asked`` has the manner of
     the models' answers to their first questions (``asking.py``), which takes precedence
-    over replies in earlier runs on other protocols. ``icc`` replaces the assumed
-    intraclass correlation, and ``rate`` is the pass rate of the last player. Raise
-    OptionError for a cell with more trials than a log may have.
+    over replies in earlier runs on other protocols. ``icc`` replaces the intraclass
+    correlation of all players but the first, and ``rate`` is the pass rate of the last
+    player. Raise OptionError for a cell with more trials than a log may have.
     """
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
@@ -547,7 +557,9 @@ class _Verdicts:
     simulated: Mapping[str, simulation.Simulated] = field(default_factory=dict)
     trials: int = 0
     icc: float | None = None
+    icc_basis: simulation.Basis | None = None
     needed: int | None = None
+    needed_assumed: int | None = None
 
     def player_for(self, name: str) -> str:
         """Return the player of this name, or the only player."""
@@ -565,17 +577,17 @@ def _verdicts(
     import numpy as np
 
     sessions = specification.judged_sessions
-    question = question_of(plan)
-    if (
-        question is None
-        or plan.against != "reference"
-        or not (sessions or plan.measured is not None)
-        or plan.subjects > simulation.MOST_SIMULATED
-    ):
+    if (question := _simulated_question(plan, sessions)) is None:
         return _Verdicts(counted={next(iter(PLAYERS)): np.array([plan.subjects])})
-    animals = simulation.subjects_like_animals(plan, sessions, icc)
+    own_icc, basis = simulation.clustering_of(plan, icc, specification.animals_icc)
+    animals = simulation.subjects_like_animals(plan, sessions, own_icc)
+    # What the animals' rows show holds for the animals; of another player nothing is
+    # known.
+    unlike = (
+        replace(animals, icc=simulation.ICC_FLOOR) if basis == "animals" else animals
+    )
     weak = _at_random(plugins, plan, specification, animals)
-    competent = animals if question.alike else animals.at(rate)
+    competent = animals if question.alike else unlike.at(rate)
     simulated = {
         name: simulation.simulate(
             question,
@@ -588,18 +600,23 @@ def _verdicts(
         for name, subjects in zip(PLAYERS, (weak, animals, competent), strict=True)
     }
     _, own, _ = simulated.values()
-    needed = None
-    if own.passes < simulation.MUST_PASS:
-        needed = simulation.subjects_needed(
-            question, animals, seed=seed, goal=plan.goal
-        )
+    needing = partial(simulation.subjects_needed, question, seed=seed, goal=plan.goal)
     return _Verdicts(
         counted={name: one.counted for name, one in simulated.items()},
         simulated=simulated,
-        needed=needed,
+        needed=needing(animals) if own.passes < simulation.MUST_PASS else None,
+        needed_assumed=needing(unlike) if basis == "animals" else None,
         trials=sum(sessions.values()),
         icc=animals.icc,
+        icc_basis=basis,
     )
+
+
+def _simulated_question(plan: CellPlan, sessions: Mapping[int, int]) -> Question | None:
+    """Return the question of a cell whose verdict can be simulated, otherwise None."""
+    can_be = plan.against == "reference" and (sessions or plan.measured is not None)
+    few = plan.subjects <= simulation.MOST_SIMULATED
+    return question_of(plan) if can_be and few else None
 
 
 def _cell_forecast(
@@ -630,8 +647,10 @@ def _cell_forecast(
         plan=plan,
         trials=verdicts.trials,
         icc=verdicts.icc,
+        icc_basis=verdicts.icc_basis,
         outlooks=outlooks,
         needed=verdicts.needed,
+        needed_assumed=verdicts.needed_assumed,
         measured=cost.measured,
         own=cost.own,
         longest=cost.longest,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cheesebench.records import GOAL, CellPlan, ReferenceValue
 from cheesebench.statistics.betting import Games
@@ -117,20 +117,38 @@ class Subjects:
         return np.asarray(passed / sum(count for _, count in self.sessions))
 
 
+#: Where an intraclass correlation comes from: the user, an agent that remembers
+#: nothing, the animals' rows, or ``ICC_FLOOR``.
+Basis = Literal["given", "no memory", "animals", "assumed"]
+
+
+def clustering_of(
+    plan: CellPlan, given: float | None, animals: float | None
+) -> tuple[float, Basis]:
+    """Return the intraclass correlation of simulated subjects that are as good as the
+    animals of a plan, and where it comes from. ``animals`` is the animals' own, or None
+    if it is unknown.
+    """
+    if given is not None:
+        return given, "given"
+    if plan.memory == "none":
+        return 0.0, "no memory"
+    if animals is not None and plan.measured is None:
+        return animals, "animals"
+    return ICC_FLOOR, "assumed"
+
+
 def subjects_like_animals(
-    plan: CellPlan, sessions: Mapping[int, int], icc: float | None = None
+    plan: CellPlan, sessions: Mapping[int, int], icc: float
 ) -> Subjects:
     """Return subjects that follow the animals of a plan. ``sessions`` maps each judged
     session to its number of trials.
-
-    ``icc`` of None means 0 for an agent without memory, and otherwise ``ICC_FLOOR``.
     """
     assert plan.reference is not None
-    assumed = (0.0 if plan.memory == "none" else ICC_FLOOR) if icc is None else icc
     return _like(
         scale_of(plan).scores(plan.reference),
         sessions,
-        assumed,
+        icc,
         of_measure=plan.measured is not None,
     )
 

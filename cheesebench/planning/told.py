@@ -5,10 +5,12 @@ Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cheesebench.amounts import percent, rounded
-from cheesebench.statistics.question import Question
+from cheesebench.planning import simulation
+from cheesebench.statistics.question import Question, thresholds
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -36,6 +38,22 @@ _OWN = (
 )
 _REHEARSED = "Calls and tokens of {names} were counted for one subject that moves at random, asked through the agent"
 _FINDS = " with replies of 90 tokens. A model that finds the goal needs fewer calls, and one that reasons more tokens."
+
+
+#: Where an intraclass correlation comes from, in words.
+_FROM = {
+    "given": ", given",
+    "no memory": ", as the agent remembers nothing from trial to trial",
+    "animals": ", from the animals' rows",
+    "assumed": ", assumed",
+}
+_ASSUMED = f"ICC {simulation.ICC_FLOOR:g}{_FROM['assumed']}"
+_RANGE = (
+    " A model's subjects need not differ as the animals do, so both numbers are given."
+)
+_AS_MANY_AS_NEEDED = (
+    " --design sequential runs as many as the verdict needs, up to 120."
+)
 
 
 def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
@@ -78,14 +96,89 @@ def _ranges(plans: Iterable[CellPlan]) -> Iterator[str]:
         )
 
 
-def needed(found: Forecast) -> Iterator[str]:
-    """Yield how many subjects a model as good as the animals needs."""
-    names = [f"{one.plan.label} {one.needed}" for one in found.cells if one.needed]
-    if names:
+def needed(cells: Sequence[CellForecast]) -> Iterator[str]:
+    """Yield how many subjects a model as good as the animals needs, where the planned
+    ones may be too few, or that no number is enough.
+    """
+    if few := [cell for cell in cells if _may_need_more(cell)]:
+        numbers = (f"{name_in(cell, cells)} {_numbers(cell)}" for cell in few)
         yield (
             "A model as good as the animals passes in 4 of 5 runs with about this many subjects: "
-            f"{', '.join(dict.fromkeys(names))}."
+            f"{', '.join(dict.fromkeys(numbers))}."
+            f"{_RANGE * any(cell.icc_basis == 'animals' for cell in few)}"
+            f"{_AS_MANY_AS_NEEDED * any(not cell.plan.sequential for cell in few)}"
         )
+    yield from _never(cells)
+
+
+def _never(cells: Sequence[CellForecast]) -> Iterator[str]:
+    never = [_line(cell.plan.label) for cell in cells if _is_hopeless(cell)]
+    if never:
+        yield (
+            f"No number of subjects gives a model as good as the animals a PASS in {', '.join(dict.fromkeys(never))}: the "
+            "animals' mean is too uncertain for the margin (cheesebench lint has the remedy)."
+        )
+
+
+def _may_need_more(cell: CellForecast) -> bool:
+    """Return whether a model as good as the animals passes too rarely with the planned
+    subjects, or would if its subjects differed more than the animals.
+    """
+    if _is_hopeless(cell):
+        return False
+    assumed = cell.needed_assumed or simulation.MOST_NEEDED + 1
+    unlike = cell.icc_basis == "animals" and assumed > cell.plan.subjects
+    return unlike or _passes_rarely(cell)
+
+
+def _passes_rarely(cell: CellForecast) -> bool:
+    return bool(list(cell.outlooks.values())[1].passes < simulation.MUST_PASS)
+
+
+def _numbers(cell: CellForecast) -> str:
+    """Return the number of subjects that a model as good as the animals needs or, where
+    the animals' own correlation is known, the number for it and for ``ICC_FLOOR``.
+    """
+    rare = _passes_rarely(cell)
+    own = _number(cell.needed) if rare else f"at most {cell.plan.subjects}"
+    if cell.icc_basis != "animals":
+        return own
+    ends = {
+        cell.icc: f"{own} (ICC {_icc(cell)}{_FROM['animals']})",
+        simulation.ICC_FLOOR: f"{_number(cell.needed_assumed)} ({_ASSUMED})",
+    }
+    return " to ".join(ends[icc] for icc in sorted(ends))
+
+
+def _number(needed: int | None) -> str:
+    return f"more than {simulation.MOST_NEEDED}" if needed is None else str(needed)
+
+
+def _icc(cell: CellForecast) -> str:
+    return f"{round(cell.icc, 3):g}"
+
+
+def _is_hopeless(cell: CellForecast) -> bool:
+    """Return whether no number of subjects lets a model as good as the animals pass."""
+    if not _passes_rarely(cell):
+        return False
+    plan = cell.plan
+    passes, _ = thresholds(plan.reference, plan.margin)
+    is_higher = plan.measured is None or plan.measured.better == "higher"
+    value = plan.reference.value
+    return bool(passes >= value if is_higher else passes <= value)
+
+
+def name_in(cell: CellForecast, cells: Sequence[CellForecast]) -> str:
+    """Return the protocol of a cell, with its model, view and variant where these
+    differ.
+    """
+    several = [
+        str(of(cell.plan))
+        for of in (attrgetter("model"), attrgetter("view"), attrgetter("variant"))
+        if len({str(of(one.plan)) for one in cells}) > 1
+    ]
+    return _line(" ".join([cell.plan.protocol, *filter(None, several)]))
 
 
 def sources(found: Forecast) -> Iterator[str]:
@@ -168,15 +261,39 @@ def _clustered(cells: Sequence[CellForecast]) -> str:
     judged.
     """
     own = [c for c in cells if c.plan.measured is None and c.icc is not None]
-    known = sorted({cell.icc for cell in own})
-    if not known:
+    if not own:
         return ""
-    if known == [0.0]:
-        forgets = all(cell.plan.memory == "none" for cell in own)
-        why = "The agent remembers nothing from trial to trial, so its subjects are"
-        return f" {why if forgets else 'Subjects are'} assumed to be alike."
-    found = " to ".join(dict.fromkeys(f"{one:g}" for one in (known[0], known[-1])))
-    return f" Subjects are assumed to differ with an intraclass correlation of {found} (--icc sets another)."
+    if {cell.icc_basis for cell in own} == {"no memory"}:
+        return " The agent remembers nothing from trial to trial, so its subjects are assumed to be alike."
+    last = [*own[0].outlooks][-1]
+    unlike = (
+        f" '{last}' is no animal: {_ASSUMED}."
+        if any(cell.icc_basis == "animals" for cell in own)
+        else ""
+    )
+    return (
+        " Subjects as good as the animals differ with an intraclass correlation (ICC) of "
+        f"{'; '.join(_correlations(own, cells))} (--icc sets another).{unlike}"
+    )
+
+
+def _correlations(
+    own: Sequence[CellForecast], cells: Sequence[CellForecast]
+) -> Iterator[str]:
+    """Yield the correlations of some of the cells, and where they come from."""
+    for basis in dict.fromkeys(cell.icc_basis for cell in own):
+        names: dict[str, dict[str, None]] = {}
+        for cell in own:
+            if cell.icc_basis == basis:
+                names.setdefault(_icc(cell), {})[name_in(cell, cells)] = None
+        single = len(names) == 1 and len({cell.icc_basis for cell in own}) == 1
+        yield (
+            ", ".join(
+                icc if single else f"{icc} ({', '.join(of)})"
+                for icc, of in names.items()
+            )
+            + _FROM[basis]
+        )
 
 
 def share(chance: float) -> str:

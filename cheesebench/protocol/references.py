@@ -186,6 +186,7 @@ class _Resolver:
             margin=written.margin,
             range=written.range,
             dose=self._dose(given.rows, over or tuple(self.judged)),
+            counts=self._counts(given.rows, over or tuple(self.judged)),
         )
 
     def _check_unit(self, value: float, given: _Given) -> None:
@@ -305,6 +306,13 @@ class _Resolver:
             round(statistics.median(before[animal] for animal in judged)),
             round(statistics.median(judged.values())),
         )
+
+    def _counts(
+        self, rows: Sequence[_Counted], sessions: Sequence[int]
+    ) -> tuple[tuple[float, int], ...]:
+        """Return the passes and trials of each animal, or nothing for a measure."""
+        is_rate = self.written.measure == "success"
+        return tuple(_totals(rows, sessions)) if is_rate else ()
 
     def _given(self) -> _Given:
         written, rows = self.written, self._rows()
@@ -701,12 +709,7 @@ class _Resolver:
         """Return mean, standard deviation and number of the animals' own rates (or mean
         values) in these sessions.
         """
-        chosen, own = set(sessions), dict[str, tuple[float, int]]()
-        for animal, session, trials, passed in rows:
-            if session in chosen:
-                before = own.get(animal, (0, 0))
-                own[animal] = (before[0] + passed, before[1] + trials)
-        rates = [passed / trials for passed, trials in own.values()]
+        rates = [passed / trials for passed, trials in _totals(rows, sessions)]
         if not rates:
             return _Computed()
         # If a few animals are equal (three at the ceiling, say), this does not show
@@ -998,6 +1001,20 @@ def _slips(given: Sequence[float], is_rate: bool) -> tuple[set[float], list[floa
     }
     others = [one for one in given if one not in slips]
     return slips, [min(others), max(others)]
+
+
+def _totals(
+    rows: Sequence[_Counted], sessions: Iterable[int]
+) -> list[tuple[float, int]]:
+    """Return the sum of the values and the number of trials of each animal that has
+    any in these sessions.
+    """
+    chosen, own = set(sessions), dict[str, tuple[float, int]]()
+    for animal, session, trials, passed in rows:
+        if session in chosen:
+            before = own.get(animal, (0, 0))
+            own[animal] = (before[0] + passed, before[1] + trials)
+    return list(own.values())
 
 
 def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:

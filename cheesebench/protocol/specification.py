@@ -18,6 +18,7 @@ from cheesebench.lesions import LANDMARKS, TEXT, Lesion
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.documents import ProtocolDocument, Scope
+from cheesebench.statistics.intervals import clustering
 from cheesebench.statistics.question import thresholds
 
 
@@ -293,7 +294,8 @@ class ReferenceSpec:
     the mean in each session, from session 1, and ``curve_sd`` the standard deviation
     between animals in each session. ``dose`` is the animals' training (None: unknown).
     With ``better``, the verdict is about this measure, and ``margin`` and ``range`` are
-    in its unit (a ``range`` of None: unbounded).
+    in its unit (a ``range`` of None: unbounded). ``counts`` has the passes and the
+    trials of each animal in these sessions; it is empty without rows of animals.
     """
 
     measure: str
@@ -313,6 +315,18 @@ class ReferenceSpec:
     margin: float | None = None
     range: tuple[float, float] | None = None
     dose: Dose | None = None
+    counts: tuple[tuple[float, int], ...] = ()
+
+    @property
+    def icc(self) -> float | None:
+        """The intraclass correlation of an animal's trials, from the animals' rows.
+
+        It is None without rows, for a measure, and if the rows cannot show it: if there
+        is one animal, if each has one trial, or if no trial differs from the others.
+        """
+        passed, trials = [one for one, _ in self.counts], [n for _, n in self.counts]
+        shows = len(trials) > 1 and max(trials) > 1 and 0 < sum(passed) < sum(trials)
+        return clustering(passed, trials)[0] if shows else None
 
     @property
     def bar(self) -> float:
@@ -646,6 +660,10 @@ class Specification(BaseSpecification):
         return next(
             (one for one in self.references if one.better is not None), self.reference
         )
+
+    @property
+    def animals_icc(self) -> float | None:
+        return None if self.judged is None else self.judged.icc
 
     @property
     def goal_visible(self) -> bool:

@@ -97,7 +97,7 @@ def test_it_says_how_many_subjects_a_model_as_good_as_the_animals_needs(
         (
             0.05,
             0.2,
-            r"'animals ✔' reaches 80 % with about this many subjects: little \d+\.",
+            r"passes in 4 of 5 runs with about this many subjects: little \d+\.",
         ),
         (0.05, 0.01, r"No number of subjects .* PASS in little: .* too uncertain"),
     ):

@@ -364,7 +364,9 @@ def test_forecasts_are_compared_with_what_is_stored(little: Specification) -> No
                 f"  {player}: " + " ".join(f"{k}={plain(v)}" for k, v in own.items())
             )
         for one in found.cells:
-            keys = ("trials", "icc", "measured", "own", "longest", "context", "needed")
+            keys = (
+                "trials", "icc", "icc_basis", "measured", "own", "longest", "context", "needed", "needed_assumed",
+            )  # fmt: skip
             lines.append(
                 "  " + " ".join(f"{key}={plain(getattr(one, key))}" for key in keys)
             )

@@ -14,6 +14,7 @@ from cheesebench.planning.simulation import (
     DeclaredAnimal,
     Simulated,
     Subjects,
+    clustering_of,
     declared_animal,
     simulate,
     subjects_like_animals,
@@ -76,18 +77,38 @@ def test_drawn_scores_of_a_measure_have_its_spread() -> None:
 
 def test_subjects_follow_the_animals_of_a_plan() -> None:
     curve = replace(RATE, curve=(0.5, 0.6))
-    found = subjects_like_animals(plan(curve), {1: 4, 2: 5, 3: 6})
-    assert found == Subjects(sessions=((0.5, 4), (0.6, 5), (0.75, 6)), icc=ICC_FLOOR)
-    assert subjects_like_animals(plan(curve, memory="none"), {1: 4}).icc == 0.0
-    assert subjects_like_animals(plan(curve, memory="none"), {1: 4}, 0.2).icc == 0.2
+    found = subjects_like_animals(plan(curve), {1: 4, 2: 5, 3: 6}, 0.2)
+    assert found == Subjects(sessions=((0.5, 4), (0.6, 5), (0.75, 6)), icc=0.2)
     latency = ReferenceValue(
         value=2.0, sd=1.0, measured=Measured(name="t", better="lower", range=(0.0, 8.0))
     )
-    assert subjects_like_animals(plan(latency), {}) == Subjects(
+    assert subjects_like_animals(plan(latency), {}, ICC_FLOOR) == Subjects(
         sessions=((0.75, 1),), icc=ICC_FLOOR, spread=0.125
     )
     unknown = subjects_like_animals(plan(replace(latency, sd=None)), {}, 0.2)
     assert unknown.spread == pytest.approx((0.2 * 0.75 * 0.25) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "given", "animals", "found"),
+    [
+        ({}, None, None, (ICC_FLOOR, "assumed")),
+        ({}, None, 0.05, (0.05, "animals")),
+        ({}, None, 0.0, (0.0, "animals")),
+        ({}, 0.2, 0.05, (0.2, "given")),
+        ({"memory": "none"}, None, 0.05, (0.0, "no memory")),
+        ({"memory": "none"}, 0.2, None, (0.2, "given")),
+    ],
+)
+def test_where_the_clustering_of_subjects_comes_from(
+    changes: dict[str, Any], given: float | None, animals: float | None, found: object
+) -> None:
+    assert clustering_of(plan(RATE, **changes), given, animals) == found
+
+
+def test_subjects_differ_in_a_measure_by_its_spread_not_by_animals_clustering() -> None:
+    of_measure = replace(RATE, measured=Measured(name="t", better="lower"))
+    assert clustering_of(plan(of_measure), None, 0.05) == (ICC_FLOOR, "assumed")
 
 
 QUESTION = Question(RATE, -0.1, -0.1, False)

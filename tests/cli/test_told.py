@@ -14,6 +14,11 @@ from cheesebench.records import CellPlan, Measured, ReferenceValue
 from tests.stored import check_stored
 
 
+def players(passes: float) -> dict[str, Any]:
+    names = ("random", "as the animals", "60 % right")
+    return {name: SimpleNamespace(passes=passes) for name in names}
+
+
 def cell(protocol: str, **changes: Any) -> Any:
     plan = CellPlan(
         model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
@@ -28,7 +33,10 @@ def cell(protocol: str, **changes: Any) -> Any:
         "longest": 0.0,
         "context": None,
         "icc": None,
-        "outlooks": {"random": 0, "60 % right": 0},
+        "icc_basis": "assumed",
+        "needed": None,
+        "needed_assumed": None,
+        "outlooks": players(changes.pop("passes", 1.0)),
     }
     return SimpleNamespace(plan=plan, **(named | changes))
 
@@ -94,20 +102,72 @@ def test_the_range_is_named_where_it_makes_many_subjects_necessary() -> None:
     )
 
 
+SURE = ReferenceValue(value=0.7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"passes": 0.8}, None),
+        ({"passes": 0.79, "needed": 33}, "a 33"),
+        ({"passes": 0.1}, "a more than 300"),
+        (
+            {"passes": 0.1, "needed": 33, "icc": 0.0049, "icc_basis": "animals", "needed_assumed": 56},
+            "a 33 (ICC 0.005, from the animals' rows) to 56 (ICC 0.3, assumed)",
+        ),
+        # The planned ten suffice for subjects that differ as the animals do.
+        (
+            {"icc": 0.0, "icc_basis": "animals", "needed_assumed": 11},
+            "a at most 10 (ICC 0, from the animals' rows) to 11 (ICC 0.3, assumed)",
+        ),
+        ({"icc": 0.0, "icc_basis": "animals", "needed_assumed": 10}, None),
+        (
+            {"passes": 0.1, "icc": 0.4, "icc_basis": "animals", "needed_assumed": 290},
+            "a 290 (ICC 0.3, assumed) to more than 300 (ICC 0.4, from the animals' rows)",
+        ),
+        (
+            {"icc": 0.0, "icc_basis": "animals"},
+            "a at most 10 (ICC 0, from the animals' rows) to more than 300 (ICC 0.3, assumed)",
+        ),
+    ],
+)  # fmt: skip
+def test_how_many_subjects_are_needed(changes: Any, said: str | None) -> None:
+    found = list(told.needed([cell("a", reference=SURE, **changes)]))
+    if said is None:
+        assert not found
+        return
+    [one] = found
+    assert f"with about this many subjects: {said}." in one
+    both = "A model's subjects need not differ as the animals do, so both numbers are"
+    assert (both in one) is (" to " in said)
+    assert one.endswith("--design sequential runs as many as the verdict needs, up to 120.")  # fmt: skip
+
+
+def test_no_number_of_subjects_outweighs_few_animals() -> None:
+    unsure = ReferenceValue(value=0.7, sd=0.3, n_animals=3)
+    [said] = told.needed([cell("a", passes=0.0, reference=unsure)])
+    assert said.startswith("No number of subjects gives a model as good as the animals a PASS in a: ")  # fmt: skip
+
+
 def test_what_is_assumed_of_subjects() -> None:
     measure = ReferenceValue(value=1, measured=Measured(name="x"))
     of_measure = told.assumed([cell("a", icc=0.5, reference=measure)])
     assert of_measure.startswith(" Where the verdict is about a measure")
     assert "correlation" not in of_measure
-    asked = told.assumed([cell("a", icc=0.0)])
-    assert asked == " Subjects are assumed to be alike."
-    forgetful = cell("a", icc=0.0, memory="none")
+    differ = " Subjects as good as the animals differ with an intraclass correlation (ICC) of "
+    forgetful = cell("a", icc=0.0, icc_basis="no memory")
     alike = told.assumed([forgetful, cell("b", icc=None)])
     assert alike.startswith(" The agent remembers nothing from trial to trial")
-    several = told.assumed([cell("a", icc=0.3), cell("b", icc=0.0)])
-    assert several.startswith(
-        " Subjects are assumed to differ with an intraclass correlation of 0 to 0.3 ("
+    given, assumed = cell("a", icc=0.1, icc_basis="given"), cell("b", icc=0.3)
+    assert told.assumed([given]) == f"{differ}0.1, given (--icc sets another)."
+    assert told.assumed([assumed]) == f"{differ}0.3, assumed (--icc sets another)."
+    own = [cell(name, icc=0.15049, icc_basis="animals") for name in "cd"]
+    assert told.assumed([*own, assumed]) == (
+        f"{differ}0.15 (c, d), from the animals' rows; 0.3 (b), assumed (--icc sets another). "
+        "'60 % right' is no animal: ICC 0.3, assumed."
     )
+    two = told.assumed([own[0], cell("e", icc=0.0, icc_basis="animals")])
+    assert f"{differ}0.15 (c), 0 (e), from the animals' rows (" in two
     both = told.assumed([forgetful, cell("b", icc=0.5, reference=measure)])
     assert both == of_measure + alike
     assert told.assumed([]) == ""

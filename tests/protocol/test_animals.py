@@ -46,6 +46,34 @@ def test_the_resolved_text_needs_no_file(tmp_path: Path) -> None:
     assert again.sha256 == specification.sha256
 
 
+@pytest.mark.parametrize(
+    ("rows", "icc"),
+    [
+        ("m1,1,4,4\nm2,1,4,0\n", 1.0),
+        # Three of four and one of four: as in the test of ``clustering`` by hand.
+        ("m1,1,2,2\nm1,2,2,1\nm2,1,2,1\nm2,2,2,0\n", 0.2),
+        ("m1,1,4,2\nm2,1,4,2\n", 0.0),
+        ("m1,1,4,4\nm2,1,4,4\n", None),
+        ("m1,1,4,2\n", None),
+        ("m1,1,1,1\nm2,1,1,0\n", None),
+    ],
+)
+def test_the_clustering_of_animals_is_that_of_their_rows(
+    tmp_path: Path, rows: str, icc: float | None
+) -> None:
+    found = loaded(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}").animals_icc
+    assert found == (icc if icc is None else pytest.approx(icc))
+
+
+def test_without_rows_of_a_rate_no_clustering_is_known(tmp_path: Path) -> None:
+    for keys, rows in (
+        (FOUR + LATENCY, f"{','.join(MEASURED)}\nm1,1,4\nm2,1,8\nm1,2,2\nm2,2,3\n"),
+        (FOUR + "reference: [{measure: success, value: 0.7, status: x}]\n", ""),
+        (FOUR, ""),
+    ):
+        assert loaded(tmp_path, keys.replace(FOUR * 2, FOUR), rows).animals_icc is None
+
+
 def test_other_animals_are_another_protocol(tmp_path: Path) -> None:
     before = loaded(tmp_path, FOUR + NAMED, TWO_MICE).sha256
     assert (
