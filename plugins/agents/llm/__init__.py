@@ -401,8 +401,10 @@ class LlmAgent:
         told = "\n".join(
             message.text for message in self.prompt() if message.role != "assistant"
         )
-        parsed = parsing.parse(spoken.text, self._most, self._room, told)
-        cut_off = spoken.cut_off or reply.finish == "length"
+        ended_early = reply.finish == "length"
+        torn = ended_early and not spoken.ran_on
+        parsed = parsing.parse(spoken.text, self._most, self._room, told, torn)
+        cut_off = spoken.cut_off or ended_early
         self._count(
             calls=1,
             truncated=cut_off,
@@ -431,7 +433,7 @@ class LlmAgent:
     def _spoken(self, reply: ChatReply) -> parsing.Spoken:
         if reply.finish == "unread":
             return parsing.Spoken("", reply.reasoning, False)
-        spoken = parsing.separate_reasoning(reply.text)
+        spoken = parsing.separate_reasoning(reply.text, reply.finish == "length")
         thought = reply.reasoning or spoken.reasoning
         if self._reasons and reply.finish == "length" and not thought:
             # The reply was cut off within untagged reasoning, so it has no answer.

@@ -301,6 +301,16 @@ class _Reader:
         return written[0] != "(" and any(map(str.isalpha, written))
 
 
+def ends_in_name(text: str) -> bool:
+    """Return whether the last words of a text are the full name of an action. A word of
+    three letters of actions counts, too, because no other word begins so.
+    """
+    last = tokens(text.rpartition("\n")[2])[-_MOST_TOKENS:]
+    if any(_named(last[at:], FULL)[0] for at in range(len(last))):
+        return True
+    return bool(last) and len(_letters(last[-1])) >= 3
+
+
 def tokens(line: str) -> list[str]:
     return _TOKEN.findall(line.replace("\\", ""))
 

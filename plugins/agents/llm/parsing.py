@@ -13,14 +13,19 @@ are in ``docs/prompts.md``, whose table is also a test. In short:
    list of full names, or if its last sentence announces an action ("I'll STAY.").
 4. Lines of the prompt that a reply repeats name no action, unless the reply may answer
    with them.
+5. What a reply that was cut off left unfinished counts only if it is clear: the last
+   word only if it ends the full name of an action after a label, the last line without
+   a label only if a sentence ends there.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
@@ -129,6 +134,13 @@ def _world() -> re.Pattern[str]:
     )
 
 
+#: Matches the last word of a torn reply, which may be half of one, or a last number,
+#: which is a count or begins the next item (``2.``).
+_LAST_WORD = re.compile(r"(?:(?<![^\W_])[^\W_]+|(?<=\s)\d+[.):]\s*)\Z")
+#: The characters of words and of labels that a torn note may end with.
+_WRITTEN = string.ascii_letters + string.digits + string.punctuation
+
+
 class Spoken(NamedTuple):
     """A reply's text and its reasoning. ``cut_off`` says whether the reply ends within
     the reasoning, and ``ran_on`` whether it went on after the end of its turn. What
@@ -181,16 +193,16 @@ def canonical(actions: Iterable[int]) -> str:
     return "ACTIONS: " + ", ".join(ACTIONS[action] for action in actions)
 
 
-def separate_reasoning(text: str) -> Spoken:
+def separate_reasoning(text: str, torn: bool = False) -> Spoken:
     """Separate the reasoning from the reply: the contents of tags and channels, and a
-    section ``REASONING:``.
+    section ``REASONING:``. ``torn`` says whether the reply was cut off.
 
     A reply may begin within its reasoning, if the prompt had the opening tag. Then all
     text before the closing tag is reasoning. Text after the end of the turn is left
     out.
     """
     text, ran_past_token = until_token(text)
-    said, thought, inside = _by_tags(text)
+    said, thought, inside = _by_tags(text, torn)
     sections = _sections(said)
     thought += [section.text for section in sections if section.kind == "reasoning"]
     rest = "".join(
@@ -207,7 +219,7 @@ def separate_reasoning(text: str) -> Spoken:
     )
 
 
-def _by_tags(text: str) -> tuple[str, list[str], bool]:
+def _by_tags(text: str, torn: bool) -> tuple[str, list[str], bool]:
     """Return the spoken text, the reasoning, and whether the text ends within the
     reasoning.
     """
@@ -215,8 +227,8 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     thought: list[str] = []
     start, inside, tagged = 0, False, False
     for tag in _TAG.finditer(text):
-        if tag["open"] == "[" and not (tag["end"] or f"[/{tag[0][1:]}" in text):
-            continue  # The tag serves as a heading.
+        if tag["open"] == "[" and _is_heading(tag, torn):
+            continue
         closes = _closes(tag)
         if inside and not closes:
             continue  # The reasoning only mentions this tag.
@@ -234,6 +246,14 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     return said, thought, inside
 
 
+def _is_heading(tag: re.Match[str], torn: bool) -> bool:
+    """Return whether a tag in brackets serves as a heading, because no tag closes it. A
+    reply that was cut off may not have reached the end of ``[THINK]``.
+    """
+    is_closed = tag["end"] or f"[/{tag[0][1:]}" in tag.string
+    return not (is_closed or (torn and tag[0].upper() == "[THINK]"))
+
+
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
         # Only `analysis` is reasoning: `commentary` calls a tool or addresses the user.
@@ -243,17 +263,23 @@ def _closes(tag: re.Match[str]) -> bool:
     )
 
 
-def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
+def parse(
+    text: str, most: int, learnings: int, told: str = "", torn: bool = False
+) -> Parsed:
     """Read a reply without its reasoning.
 
     ``most`` limits the number of actions, and ``learnings`` the number of characters of
-    learnings. ``told`` is the text of the prompt, which a reply may merely repeat. Only
-    the last ``MAX_READ`` characters of the turn are read.
+    learnings. ``told`` is the text of the prompt, which a reply may merely repeat.
+    ``torn`` says whether the reply was cut off. Only the last ``MAX_READ`` characters
+    of the turn are read.
     """
     text, ran_past_token = until_token(text)
     text = text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
     text, ran_past_role = until_role(_MARKUP.sub(_label_of_tag, text))
-    found, notes, ran_on = _json_answer(text) or _read(text, told)
+    answer = _json_answer(text)
+    found, notes, ran_on = answer or _read(text, told)
+    if torn and not (answer or ran_past_token or ran_past_role or ran_on):
+        found, notes = _surely_named(found, text, told), _surely_noted(notes, text)
     return Parsed(
         found.actions[:most],
         max(0, len(found.actions) - most),
@@ -261,6 +287,38 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
         found.unknown,
         ran_past_token or ran_past_role or ran_on,
     )
+
+
+def _surely_named(found: _Listed, text: str, told: str) -> _Listed:
+    """Return the actions in a torn reply that do not hang on what it left unfinished:
+    R may become ROTATE_LEFT, FORWARD x1 FORWARD x12, and "I'll STAY" may go on.
+
+    A full name at the end of a labelled list is clear.
+    """
+    is_labelled = any(map(_answers, _sections(text)))
+    if is_labelled and lists.ends_in_name(text):
+        return found
+    if is_labelled:
+        finished = _LAST_WORD.sub("", text)
+    else:
+        said = text.rstrip()
+        finished = said if said.endswith((".", "!")) else said.rpartition("\n")[0]
+    shorter, _, _ = _read(finished, told)
+    pairs = zip(found.actions, shorter.actions, strict=False)
+    same = takewhile(lambda pair: pair[0] == pair[1], pairs)
+    return found._replace(actions=tuple(action for action, _ in same))
+
+
+def _surely_noted(learnings: str, text: str) -> str:
+    """Return a torn reply's learnings without an unfinished last line, or the last word
+    of a single line: it may be half a label. Half a note of JSON is no note.
+    """
+    if text.lstrip("`jsonJSON \t\n").startswith("{"):
+        return ""
+    if not text.rstrip(lists.BLANKS).endswith(learnings):
+        return learnings
+    above, newline, line = learnings.rpartition("\n")
+    return above if newline else line.rstrip(_WRITTEN)
 
 
 def _read(text: str, told: str) -> tuple[_Listed, str, bool]:

@@ -16,6 +16,7 @@ import pytest
 from cheesebench import (
     FORWARD,
     ROTATE_LEFT,
+    ROTATE_RIGHT,
     STAY,
     ChatReply,
     Message,
@@ -296,6 +297,15 @@ def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
         "truncated": 1,
         "unusable": 1,
     }
+
+
+def test_half_a_word_is_no_action_unless_the_turn_had_ended() -> None:
+    subject = agent()
+    subject.begin_trial(WEST)
+    assert subject.read(reply("ACTIONS: STAY, R", finish="length")) == (STAY,)
+    assert subject.read(reply("ACTIONS: R</s>[INST] go", finish="length")) == (
+        ROTATE_RIGHT,
+    )
 
 
 def test_asking_again_with_feedback() -> None:

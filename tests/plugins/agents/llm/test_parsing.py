@@ -53,6 +53,13 @@ def read(reply: str, told: str = "") -> str:
     )
 
 
+def read_torn(reply: str, told: str = "") -> str:
+    """Return the letters of the actions in a reply that was cut off."""
+    spoken = separate_reasoning(reply, torn=True)
+    found = parse(spoken.text, 8, 500, told, torn=not spoken.ran_on)
+    return "".join(ACTION_LETTERS[action] for action in found.actions)
+
+
 @pytest.mark.parametrize(("reply", "letters"), TABLE)
 def test_the_table_of_the_page(reply: str, letters: str) -> None:
     assert read(reply) == letters
@@ -254,6 +261,54 @@ REPLIES = st.one_of(
 )
 
 
+@pytest.mark.parametrize(
+    ("reply", "letters"),
+    [
+        # Half of ROTATE_LEFT, STEP, WAITED, LEARNINGS, <|return|> and of a number.
+        ("ACTIONS: R", ""), ("ACTIONS: FORWARD, S", "F"), ("ACTIONS: FORWARD, WAIT", "F"),
+        ("ACTIONS: FORWARD\nL", "F"), ("ACTIONS: FORWARD<|r", "F"), ("ACTIONS: FORWARD x1", "F"),
+        ("ACTIONS: FORWARD six", "F"), ("ACTIONS: 1. FORWARD 2", "F"), ("ACTIONS: 1. FORWARD 2.", "F"),
+        # What is clear stays.
+        ("ACTIONS: FORWARD", "F"), ("ACTIONS: STAY, rotate left", "SL"), ("ACTIONS: FORWARD x12, R", "FFFFFFFF"),
+        ("ACTIONS: FFRL", "FFRL"), ("ACTIONS: R, ", "R"), ("ACTIONS: R</s>[INST] go", "R"),
+        ("ACTIONS: R\nUser: so?\nand then F", "R"), ('{"actions": ["FORWARD", "R', "F"),
+        ('{"arguments": "{\\"actions\\": [\\"STAY\\"]}"}', "S"),
+        # Without a label, the last line may go on: "FORWARD: reward 0", "stay calm".
+        ("FORWARD", ""), ("FORWARD, STAY,", ""), ("I'll STAY", ""), ("I'll STAY. ", "S"), ("Going FORWARD w", ""),
+        # The reasoning has not ended; headings in brackets never do.
+        ("[THINK]I could say\nACTIONS: FORWARD, FORWARD. But", ""), ("[Plan]\nACTIONS: FORWARD, ST", "F"),
+    ],
+)  # fmt: skip
+def test_half_a_word_of_a_torn_reply_is_no_action(reply: str, letters: str) -> None:
+    assert read_torn(reply) == letters
+
+
+def test_a_reply_torn_within_a_word_has_no_action_that_the_whole_has_not() -> None:
+    short = [one["reply"] for one in corpus() if len(one["reply"]) < 60][::8]
+    assert len(short) > 30
+    for reply in short:
+        whole = read(reply)
+        for word in re.finditer(r"[^\W_]{2,}", reply):
+            begun = read_torn(reply[: word.start()])
+            for end in range(word.start() + 1, word.end()):
+                torn = read_torn(reply[:end])
+                assert begun.startswith(torn) or whole.startswith(torn), reply[:end]
+
+
+@pytest.mark.parametrize(
+    ("reply", "learnings"),
+    [
+        ("LEARNINGS: the left\nis open\nACTI", "the left\nis open"), ("LEARNINGS: the left ACTI", "the left"),
+        ("LEARNINGS: none</LEAR", None), ("LEARNINGS: left\nACTIONS: R", "left"),
+        ('```json\n{"learnings": "the le', None),
+    ],
+)  # fmt: skip
+def test_half_a_label_of_a_torn_reply_is_no_learning(
+    reply: str, learnings: str | None
+) -> None:
+    assert parse(reply, 8, 500, torn=True).learnings == learnings
+
+
 @given(
     reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500), told=REPLIES
 )
@@ -356,6 +411,8 @@ def test_time_grows_with_the_length_only(unit: str) -> None:
     parsed = parse(separate_reasoning(reply).text, 8, 500, reply)
     assert len(parsed.actions) in (0, 8)
     assert len(parse(separate_reasoning(reply).text, 8, 500).actions) in (0, 8)
+    torn = parse(separate_reasoning(reply, torn=True).text, 8, 500, reply, torn=True)
+    assert len(torn.actions) in (0, 8)
 
 
 def test_the_end_of_an_endless_reply_counts() -> None:
