@@ -236,8 +236,8 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 
 
 def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw each judged measure by session, with the animals' curve. Up to 30 subjects
-    of each cell are thin lines under its mean.
+    """Draw each judged measure by session, with the animals' curve or number. Up to 30
+    subjects of each cell are thin lines under its mean.
     """
     own = [
         (one, measured.name)
@@ -252,35 +252,47 @@ def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
     if panels is None:
         return None
     figure, by_pair = panels
-    count, said = len({one.number for one in all_lived}), []
+    count = len({one.number for one in all_lived})
     for one, name in own:
-        axes, mean = by_pair[one.cell.plan.protocol, name], one.behaviour.mean(name)
-        shade = drawing.colour(one.number, count)
-        for line in list(one.behaviour.curves[name].values())[:30]:
-            axes.plot([*line], [*line.values()], color=shade, linewidth=0.4, alpha=0.35)
-        axes.plot(
-            [*mean],
-            [*mean.values()],
-            color=shade,
-            marker=drawing.MARKS[one.number % len(drawing.MARKS)],
-            markersize=3,
-            label=drawing.plain(one.group.label),
-        )
-        said.append(
-            f"{one.group.label} on {one.cell.plan.protocol}, {name}: {', '.join(map(number, mean.values()))}"
-        )
-        _animals_curve(axes, one)
-        drawing.whole_ticks(axes)
+        _measure_by_session(by_pair[one.cell.plan.protocol, name], one, name, count)
+    _animals_by_session(by_pair, own)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
-    return figure, f"Measures that verdicts are about, by session. {'; '.join(said)}."
+    said = (
+        f"{one.group.label} on {one.cell.plan.protocol}, {name}: "
+        + ", ".join(map(number, one.behaviour.mean(name).values()))
+        for one, name in own
+    )
+    animals = drawing.said_of_animals(one.cell for one, _ in own)
+    return (
+        figure,
+        f"Measures that verdicts are about, by session. {'; '.join(said)}.{animals}",
+    )
 
 
-def _animals_curve(axes: Axes, one: Lived) -> None:
-    """Draw the animals' curve if the unit of the model's curve is the session, too."""
-    animals = one.cell.plan.reference
-    if animals is not None and animals.curve and one.behaviour.unit == "session":
-        drawing.animals_curve(axes, animals)
+def _animals_by_session(
+    by_pair: Mapping[tuple[str, str], Axes], own: Sequence[tuple[Lived, str]]
+) -> None:
+    """Draw the animals once in each panel, beside all models that have the measure."""
+    first = {(one.cell.plan.protocol, name): one for one, name in reversed(own)}
+    for (protocol, name), axes in by_pair.items():
+        one = first[protocol, name]
+        drawing.animals_by_session(axes, one.cell, one.behaviour.mean(name))
+        drawing.whole_ticks(axes)
+
+
+def _measure_by_session(axes: Axes, one: Lived, name: str, count: int) -> None:
+    shade, mean = drawing.colour(one.number, count), one.behaviour.mean(name)
+    for line in list(one.behaviour.curves[name].values())[:30]:
+        axes.plot([*line], [*line.values()], color=shade, linewidth=0.4, alpha=0.35)
+    axes.plot(
+        [*mean],
+        [*mean.values()],
+        color=shade,
+        marker=drawing.MARKS[one.number % len(drawing.MARKS)],
+        markersize=3,
+        label=drawing.plain(one.group.label),
+    )
 
 
 def strategies(all_lived: Sequence[Lived]) -> Drawn:
@@ -705,7 +717,7 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
     }
     for place, name in enumerate(names):
         if (rodents := animals.get(name)) is not None:
-            drawing.animals(axes, place, rodents)
+            drawing.animals_beside_bars(axes, place, rodents)
     axes.set_xticks(
         range(len(names)),
         [drawing.plain(n.replace("_", " ")) for n in names],

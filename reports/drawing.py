@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
-from cheesebench.reports.cells import clean
+from cheesebench.reports import cells as words
 from cheesebench.statistics.question import animals_interval
 
 if TYPE_CHECKING:
@@ -84,26 +84,29 @@ ANIMALS = {
 }
 
 
-def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
-    """Draw the animals' number as a line across the bars at ``place``, with a marker
-    and, if known, the 95 % interval right of the bars. The marker shows the number's
-    kind, which the legend names.
+def animals_kind(found: ReferenceValue) -> str:
+    """Return a key of ``ANIMALS``: what kind of number the animals' value is."""
+    if found.kind == "analogy":
+        return "analogy"
+    return "measured" if animals_interval(found) else "declared"
+
+
+def animals(axes: Axes, span: tuple[float, float], found: ReferenceValue) -> None:
+    """Draw the animals' number as a line over ``span``, with a marker and, if known,
+    the 95 % interval at its right end. The marker shows the number's kind, which the
+    legend names.
     """
     axes.plot(
-        (place - 0.42, place + 0.46),
+        span,
         (found.value, found.value),
         color=RODENT,
         linewidth=0.9,
         linestyle="--",
         zorder=3,
     )
-    place += 0.46
-    interval = animals_interval(found)
-    kind = (
-        "analogy" if found.kind == "analogy" else "measured" if interval else "declared"
-    )
+    kind, place = animals_kind(found), span[1]
     marker, fill = ANIMALS[kind]
-    if interval:
+    if interval := animals_interval(found):
         axes.vlines(
             place,
             *interval,
@@ -125,12 +128,37 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
     )
 
 
-def animals_curve(axes: Axes, found: ReferenceValue) -> None:
+def animals_beside_bars(axes: Axes, place: float, found: ReferenceValue) -> None:
+    """Draw the animals' number across the bars at ``place``, with its marker right of
+    them.
+    """
+    animals(axes, (place - 0.42, place + 0.46), found)
+
+
+def animals_by_session(axes: Axes, cell: CellResult, points: Collection[int]) -> None:
+    """Draw the animals of a cell: their curve, if ``points``, the places on the axis,
+    are sessions and a curve is known. Otherwise their number, over the judged sessions
+    (or over all points), because it holds only for them.
+    """
+    found, has_sessions = cell.plan.reference, cell.curve_unit == "session"
+    if found is None:
+        return
+    if found.curve and has_sessions:
+        _animals_curve(axes, found)
+        return
+    judged = [point.session for point in cell.curve if point.judged]
+    held = judged if judged and has_sessions else points
+    if held:
+        animals(axes, (min(held) - 0.3, max(held) + 0.3), found)
+
+
+def _animals_curve(axes: Axes, found: ReferenceValue) -> None:
     """Draw the animals' curve by session, with the standard deviation between them if
     it is known.
     """
     sessions = range(1, len(found.curve) + 1)
-    axes.plot(sessions, found.curve, color=RODENT, linestyle="--", label="rodent")
+    label = f"rodent, {animals_kind(found)} (by session)"
+    axes.plot(sessions, found.curve, color=RODENT, linestyle="--", label=label)
     if found.curve_sd:
         pairs = list(zip(found.curve, found.curve_sd, strict=True))
         axes.fill_between(
@@ -141,6 +169,16 @@ def animals_curve(axes: Axes, found: ReferenceValue) -> None:
             alpha=0.15,
             label="between rodents (SD)",
         )
+
+
+def said_of_animals(cells: Iterable[CellResult]) -> str:
+    """Return the animals' numbers as a sentence of an alternative text, or ""."""
+    said = {
+        cell.plan.protocol: f"{cell.plan.protocol.replace('_', ' ')} {words.reference(cell)}"
+        for cell in cells
+        if cell.plan.reference is not None
+    }
+    return f" Rodents: {', '.join(said.values())}." if said else ""
 
 
 def rates_on(axis: Axis) -> None:
@@ -221,4 +259,4 @@ def plain(text: str) -> str:
     """Return text with ``$`` escaped, because matplotlib would parse it
     as a formula.
     """
-    return clean(text).replace("$", r"\$")
+    return words.clean(text).replace("$", r"\$")

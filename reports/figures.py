@@ -207,17 +207,11 @@ def paradigms(
         _panel(one, groups, by_panel[panel], singles)
     drawing.shared_legend(figure)
     said = [f"{group.label}: {_said(group)}" for group in groups]
-    animals = {
-        cell.plan.protocol: words.reference(cell)
-        for panel in panels
-        for cell in by_panel[panel].values()
-        if cell.plan.reference is not None
-    }
-    rodent = ", ".join(f"{_title(name)} {text}" for name, text in animals.items())
-    dots = " Dots are single subjects." if singles else ""
-    return figure, f"Results by paradigm. {'; '.join(said)}.{dots}" + (
-        f" Rodents: {rodent}." if rodent else ""
+    animals = drawing.said_of_animals(
+        cell for panel in panels for cell in by_panel[panel].values()
     )
+    dots = " Dots are single subjects." if singles else ""
+    return figure, f"Results by paradigm. {'; '.join(said)}.{dots}{animals}"
 
 
 def _title(protocol: str) -> str:
@@ -269,7 +263,7 @@ def _panel(
             drawing.dots(axes, place, width, singles.get((group.label, name), ()))
     for place, cell in enumerate(cells.values()):
         if cell.plan.reference is not None:
-            drawing.animals(axes, place, cell.plan.reference)
+            drawing.animals_beside_bars(axes, place, cell.plan.reference)
     _label(axes, names, words.measured_name(cells[names[0]]))
 
 
@@ -392,7 +386,8 @@ def curves(
             label=drawing.plain(group.label),
         )
     for protocol, axes in by_protocol.items():
-        _learning_animals(axes, [cell for *_, cell in own], protocol)
+        cell = next(cell for *_, cell in own if cell.plan.protocol == protocol)
+        drawing.animals_by_session(axes, cell, [one.session for one in cell.curve])
         axes.set_title(drawing.plain(_title(protocol)), fontsize="small")
         axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)
@@ -406,7 +401,8 @@ def curves(
         + ", ".join(percent(point.rate) for point in cell.curve)
         for _, group, cell in own
     ]
-    return figure, f"Pass rate by session. {'; '.join(said)}."
+    animals = drawing.said_of_animals(cell for *_, cell in own)
+    return figure, f"Pass rate by session. {'; '.join(said)}.{animals}"
 
 
 #: Maximum number of subjects that are drawn one by one. More lines would blur.
@@ -420,35 +416,6 @@ def _subjects(
 ) -> None:
     for line in lines[:MOST_LINES]:
         axes.plot(list(line), list(line.values()), color=colour, lw=0.4, alpha=0.3)
-
-
-def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) -> None:
-    """Draw the animals' curve with the standard deviation between them, or their single
-    number if they have no curve.
-    """
-    cell = next(cell for cell in cells if cell.plan.protocol == protocol)
-    animals = words.rodent_rate(cell)
-    if animals is None:
-        return
-    if not animals.curve:
-        _steady_animals(axes, cell, animals.value)
-        return
-    drawing.animals_curve(axes, animals)
-
-
-def _steady_animals(axes: Axes, cell: CellResult, value: float) -> None:
-    """Draw the animals' number over the judged sessions, because it holds only for
-    them.
-    """
-    judged = [point.session for point in cell.curve if point.judged]
-    if judged:
-        axes.plot(
-            [min(judged) - 0.3, max(judged) + 0.3],
-            [value, value],
-            color=drawing.RODENT,
-            linestyle="--",
-            label="rodent",
-        )
 
 
 def _rodent_mean(groups: Sequence[drawing.Group], dimension: str) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def test_sessions_are_whole_numbers(make_plan: MakePlan, make_run: MakeRun) -> N
     assert drawn is not None
     (axes,) = drawn[0].axes
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
-    assert legend([axes]) == {"walker", "rodent"}
+    assert legend([axes]) == {"walker", "rodent, declared (by session)"}
 
 
 def test_one_number_of_animals_is_drawn_over_the_judged_sessions(
@@ -117,7 +117,7 @@ def test_one_number_of_animals_is_drawn_over_the_judged_sessions(
     drawn = figures.curves(groups_of(make_run([(plan, 0.5)])), nobody)
     assert drawn is not None
     (axes,) = drawn[0].axes
-    (line,) = [one for one in axes.lines if one.get_label() == "rodent"]
+    (line,) = [one for one in axes.lines if one.get_linestyle() == "--"]
     assert np.asarray(line.get_xdata()) == pytest.approx([3.7, 5.3])
     assert np.asarray(line.get_ydata()) == pytest.approx([0.8, 0.8])
 
@@ -284,23 +284,71 @@ def test_arenas_have_their_holes_and_zones() -> None:
     assert behaviour_figures._alone(frozenset({(0, 0), (1, 0), (4, 4)})) == [(4, 4)]
 
 
+def measured_lives(
+    run: RunSummary,
+) -> tuple[Group, list[behaviour_figures.Lived]]:
+    """Return the group of a run, and a life of its first cell."""
+    (group,) = groups_of(run)
+    (cell,) = group.cells
+    curves = {"alternation": {0: {1: 0.6, 2: 0.5}}}
+    did = Behaviour(cell.plan, cell.curve_unit, curves)
+    return group, [behaviour_figures.Lived(0, group, cell, did, None, [])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spread", "marked", "marker", "fill"),
+    [
+        ("measured", True, "measured", "D", "#444444"),
+        ("declared", False, "declared", "D", "white"),
+        ("analogy", False, "analogy", "^", "white"),
+        ("analogy", True, "analogy", "^", "white"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("changes", "span"),
+    [
+        ({"trials": 8, "estimand": "last:4"}, [1.7, 2.3]),
+        # Without sessions, the axis has groups of trials.
+        ({"trials": 4}, [0.7, 2.3]),
+    ],
+)
+def test_one_number_of_animals_is_drawn_as_for_rates_beside_a_measure(
+    make_plan: MakePlan, make_run: MakeRun, kind: Any, spread: bool, marked: str, marker: str, fill: str,
+    changes: Any, span: list[float],
+) -> None:  # fmt: skip
+    measured = Measured(name="alternation", range=(0.0, 1.0))
+    animals = ReferenceValue(value=0.7, measured=measured, kind=kind)
+    if spread:
+        animals = replace(animals, sd=0.1, n_animals=10)
+    plan = make_plan("arms", reference=animals, **changes)
+    _, lived = measured_lives(make_run([(plan, 0.5)]))
+    drawn = behaviour_figures.judged_measures(lived)
+    assert drawn is not None
+    (axes,) = drawn[0].axes
+    assert legend([axes]) == {"walker", f"rodent, {marked}"}
+    (line,) = [one for one in axes.lines if one.get_linestyle() == "--"]
+    assert np.asarray(line.get_xdata()) == pytest.approx(span)
+    (mark,) = [one for one in axes.lines if one.get_label() == f"rodent, {marked}"]
+    assert (mark.get_marker(), mark.get_color()) == (marker, fill)
+    assert np.asarray(mark.get_xdata()) == pytest.approx(span[1:])
+    assert len(axes.collections) == spread, "the interval of the animals"
+
+
 def test_a_verdict_on_a_measure_has_the_curve_of_that_measure(
     make_plan: MakePlan, make_run: MakeRun
 ) -> None:
     measured = Measured(name="alternation", range=(0.0, 1.0))
     animals = ReferenceValue(value=0.7, measured=measured, curve=(0.72, 0.66))
-    plan = make_plan("arms", trials=4, reference=animals)
-    run = make_run([(plan, 0.5)])
-    (group,) = groups_of(run)
-    did = Behaviour(plan, "session", {"alternation": {0: {1: 0.6, 2: 0.5}}})
-    lived = [behaviour_figures.Lived(0, group, group.cells[0], did, None, [])]
+    plan = make_plan("arms", trials=8, reference=animals)
+    group, lived = measured_lives(make_run([(plan, 0.5)]))
     drawn = behaviour_figures.judged_measures(lived)
     assert drawn is not None
     figure, said = drawn
     (axes,) = figure.axes
-    assert legend([axes]) == {"walker", "rodent"}
+    assert legend([axes]) == {"walker", "rodent, declared (by session)"}
     assert axes.get_title() == "arms, alternation"
-    assert "walker on arms, alternation: 0.6, 0.5" in said
+    assert "walker on arms, alternation: 0.6, 0.5. Rodents: arms 0.7 (declared)." in said  # fmt: skip
+    did = lived[0].behaviour
     # The pass rate of such a protocol is nothing that is judged.
     assert figures.curves([group], {(0, "arms"): did}) is None
 
