@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ SUFFIX = ".json"
 #: Entries of the manifest that a baseline keeps.
 _MANIFEST = ("run_id", "created", "versions", "git", "options", "plugins")
 _MARKER = "cheesebench_baseline"
+#: Matches a line with which git marks a conflict in a file.
+_CONFLICT = re.compile(rb"^(<{7} |={7}\r?$|>{7} )", re.MULTILINE)
+#: Matches a name that a baseline could have.
+_NAME = re.compile(r"[\w.-]+")
 
 
 def count_run(log: RunLog, name: str | None = None) -> CountedRun:
@@ -69,14 +74,18 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
         return locate(results, name)
     except RunLogError:
         known = sorted(found.stem for found in baselines.glob(f"*{SUFFIX}"))
-        there = f"Baselines in {baselines}: {', '.join(known)}."
+        there = f"Baselines in {baselines}: {', '.join(known)}"
         if not known:
-            there = f"There is no baseline in {baselines}; to make one from a run: cheesebench bless RUN NAME"
+            there = f"There is no baseline in {baselines}"
         runs = find_runs(results)
+        if hint := did_you_mean(name, [*known, *runs]):
+            raise RunLogError(
+                f"There is no baseline or run '{name}'.{hint} {there}."
+            ) from None
         latest = f" The latest run is '{next(iter(runs))}'." if runs else ""
-        hint = did_you_mean(name, [*known, *runs]) or latest
         raise RunLogError(
-            f"There is no baseline or run '{name}'.{hint} {there}"
+            f"There is no baseline or run '{name}'.{latest} {there}; to make one from a run: "
+            f"cheesebench bless RUN {name if _NAME.fullmatch(name) else 'NAME'}"
         ) from None
 
 
@@ -136,20 +145,24 @@ def read_baseline(path: Path) -> CountedRun:
     """Return the baseline in a file. Raise RunLogError if the file cannot be read, is
     not a baseline, is damaged, or has another format version.
     """
+    anew = f"Make it anew from a run, and commit it: cheesebench bless RUN {path.stem}"
     try:
-        content = json.loads(read_bytes(path, 2**28))
+        text = read_bytes(path, 2**28)
+        if _CONFLICT.search(text):
+            raise RunLogError(
+                f"{path} has the marks of a merge conflict of git. {anew}"
+            )
+        content = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise RunLogError(
-            f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless RUN NAME"
+            f"{path} cannot be read as a baseline: {error}. {anew}"
         ) from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:
-        raise RunLogError(
-            f"{path} is not a baseline. Create one with: cheesebench bless RUN NAME"
-        )
+        raise RunLogError(f"{path} is not a baseline. {anew}")
     if number != FORMAT:
         raise RunLogError(
-            f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. Bless the run again."
+            f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. {anew}"
         )
     try:
         return CountedRun(
@@ -159,9 +172,7 @@ def read_baseline(path: Path) -> CountedRun:
             cells=tuple(map(_cell_from_json, content["cells"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise RunLogError(
-            f"{path} is a damaged baseline ({error!r}). Bless the run again."
-        ) from None
+        raise RunLogError(f"{path} is a damaged baseline ({error!r}). {anew}") from None
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:

@@ -69,7 +69,7 @@ def change(path: Path, **changes: object) -> None:
     ("changes", "said"),
     [
         ({"cheesebench_baseline": 2}, "is a baseline of format 2; this CheeseBench reads 1."),
-        ({"cheesebench_baseline": None}, "is not a baseline. Create one with:"),
+        ({"cheesebench_baseline": None}, "is not a baseline. Make it anew from a run, and commit it: cheesebench bless RUN "),
         ({"cells": [{}]}, "is a damaged baseline (KeyError('subjects'))."),
         ({"cells": 3}, "is a damaged baseline (TypeError"),
         ({"cells": [{"subjects": [[0, "x", 1, 0, "a"]]}]}, "a subject's counts are ('x', 1, 0)"),
@@ -84,6 +84,21 @@ def test_what_is_damaged_is_said(
         baselines.read_baseline(path)
     assert str(caught.value).startswith(f"{path} is ")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_baseline_with_a_merge_conflict_is_to_be_made_anew(
+    path: Path, end: str
+) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    torn = [*lines[:3], "<<<<<<< HEAD", lines[3], "=======", lines[3], ">>>>>>> topic"]
+    path.write_text(end.join([*torn, *lines[4:]]), encoding="utf-8", newline="")
+    with pytest.raises(RunLogError) as caught:
+        baselines.read_baseline(path)
+    assert str(caught.value) == (
+        f"{path} has the marks of a merge conflict of git. Make it anew from a run, and commit it: "
+        "cheesebench bless RUN main"
+    )
 
 
 @pytest.mark.parametrize(("text", "said"), [("{", "cannot be read"), ("[]", "is not")])
@@ -109,8 +124,10 @@ def test_a_baseline_is_found_by_name_or_file(
         baselines.locate_counted(results, "other")
     assert str(caught.value) == (
         "There is no baseline or run 'other'. There is no baseline in baselines; to make one from a run: "
-        "cheesebench bless RUN NAME"
+        "cheesebench bless RUN other"
     )
+    with pytest.raises(RunLogError, match=r"cheesebench bless RUN NAME$"):
+        baselines.locate_counted(results, "results/other")
 
 
 def test_what_is_missing_is_named_cell_by_cell() -> None:

@@ -199,7 +199,7 @@ def read_scores(
             reading.add(block)
     except TableError as error:
         raise OptionError(
-            f"{path}:{error.line}:{error.column}: {quoted(f'{error.said} {error.remedy}', 300)}"
+            f"{path}:{error.line}:{error.column}: {quoted(error.said)} {quoted(error.remedy)}".rstrip()
         ) from None
     except UnicodeDecodeError:
         raise OptionError(f"{path} is not UTF-8. Save it as text in UTF-8.") from None

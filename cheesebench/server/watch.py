@@ -484,7 +484,7 @@ class Overview:
         try:
             found = _line(name, self.watch(path).poll())
         except (CheeseBenchError, OSError) as error:
-            found = RunLine(run_id=name, problem=quoted(str(error)))
+            found = RunLine(run_id=name, problem=quoted(str(error), 1000))
         self._lines[name] = (stamp, found)
         return found
 
