@@ -917,9 +917,8 @@ class Caller:
             return known
         if self.channel.retry_errors and not self.channel.replaying:
             return known
-        remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
         raise SubjectStoppedError(
-            f"{known.fault.replace('_', ' ')} at {where}, as recorded: {known.reply.text}{remedy}"
+            f"{known.fault.replace('_', ' ')} at {where}, as recorded: {known.reply.text}"
         )
 
     async def _answered(

@@ -477,8 +477,14 @@ _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 _REPEATED = re.compile(
     r"stopped in trial [0-9]{1,9}: [a-z ]+ at call [0-9]+ of trial [0-9]+ of subject [0-9]+ \("
 )
-#: Matches the end of a journal entry that says how often a call was tried.
-_TRIED = re.compile(r", tried \d+ times[^,]*$")
+#: Matches the end of a journal entry that CheeseBench has added to a server's words:
+#: how often a call was tried, and one sentence, the remedy.
+_ADDED = re.compile(
+    r"(?:, tried \d+ times)?(?:; there was no reply at all for [\d.]+ minutes)?"
+    r"(?:\. [A-Z][^.]{1,200}\.)?$"
+)
+#: Maximum length, in characters, of a server's words in a cause.
+_LONGEST = 240
 #: Matches the sentence of a journal entry that quotes an answer.
 _ANSWER = re.compile(r"\.? The answer begins: .*", re.DOTALL)
 #: Limits on the stops after which trials were run anew. ``MOST_REDRAWN``: number of
@@ -504,13 +510,18 @@ def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialReco
 
 def _shown(cause: str) -> str:
     """Return a cause in one line that is not too long for a sentence. The end of a
-    server's long text is left out, but not how often it was tried. Backticks, which
-    would mark a command, become apostrophes.
+    server's long text is left out, but not what follows it: how often it was tried, and
+    a remedy. Backticks, which would mark a command, become apostrophes.
     """
-    text = quoted(cause, 1000).replace("`", "'")
-    tried = _TRIED.search(text)
-    tail = tried[0] if tried else ""
-    return quoted(text.removesuffix(tail), 240) + tail
+    text = quoted(cause, 10_000).replace("`", "'")
+    added = _ADDED.search(text)
+    tail = added[0] if added else ""
+    said = text.removesuffix(tail)
+    if len(said) > _LONGEST:
+        # Cut between words, and with a mark that is not taken for a full stop.
+        said = f"{said[:_LONGEST].rpartition(' ')[0] or said[:_LONGEST]} [...]"
+        tail = tail.removeprefix(".")
+    return said + tail
 
 
 def _without_trial(text: str) -> str:

@@ -785,7 +785,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise RunLogError(
-            f"{path} is an SQLite file but not a run log. Give the directory of a run."
+            f"{path} is an SQLite file but not a run log. Name another run, or start a new one."
         )
     number = connection.execute("PRAGMA user_version").fetchone()[0]
     if number < FORMAT:

@@ -204,8 +204,10 @@ class Findings:
 
 #: Beginnings of reasons, each followed by the error. ``REFUSED``: the session ends
 #: before it runs anything. ``NOT_COMPARED``: the session's run cannot be compared.
+#: ``NOTHING_SELECTED``: the session has no test.
 REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
+NOTHING_SELECTED = "Exit code 5, no protocol was selected, so nothing was tested"
 #: What to do if a continued run would end in the same way.
 NEW_RUN = "start a new run (in CI: push a commit)"
 #: Matches the part of a cause that names the trial.
@@ -218,21 +220,41 @@ _ANEW = re.compile(r"The cell was begun anew[^:]*: none of ([\d,]+) earlier repl
 _CHANGED = (
     "Mend what has changed in the model or its server (template, stop words, limits)"
 )
+#: Matches the cause of trials that were not run because the session's minutes were
+#: over.
+_TIME_IS_OVER = re.compile(r"the run has taken [^;]*; --max-minutes \S+ is reached$")
 #: Patterns for the beginnings of causes, with the remedy.
-_TO_MEND = (
-    (
-        re.compile(r"malformed: (?!The answer)|[0-9]+ empty replies in a row"),
-        _CHANGED,
-    ),
-    (
-        re.compile(r"connection: |timeout: "),
-        "See to it that the server runs and can be reached",
-    ),
-    (re.compile(r"quota: "), "Raise the limit of the account, or add credit"),
-    (
-        re.compile(r"context too long"),
-        "Give the model a longer context, or shorten its prompts",
-    ),
+_TO_MEND = tuple(
+    (re.compile(beginning), what)
+    for beginning, what in (
+        (r"malformed: (?!The answer)|[0-9]+ empty replies in a row", _CHANGED),
+        (
+            "timeout: no reply within",
+            "See to it that the server answers in time, or give it more time with --cheese-timeout",
+        ),
+        (
+            "connection: |timeout: |the run has .* while the server did not answer",
+            "See to it that the server runs and can be reached",
+        ),
+        ("server: ", "Mend the server (its own log says more)"),
+        (
+            "rate limit: |overload: ",
+            "Wait until the server takes calls again, or lower --concurrency",
+        ),
+        (
+            "the calls of one trial took more",
+            "Make the server faster, or raise --trial-timeout",
+        ),
+        ("authentication: ", "See to it that the server accepts the key"),
+        ("unknown model: ", "See to it that the server has the model under this name"),
+        ("quota: ", "Raise the limit of the account, or add credit"),
+        (
+            "context too long",
+            "Give the model a longer context, or shorten its prompts",
+        ),
+        ("content filter", "Use a server whose filter lets these prompts pass"),
+        ("bad request", "Change what the server refuses"),
+    )
 )
 
 
@@ -315,6 +337,7 @@ def _of_failures(found: Findings) -> str:
             found.baseline,
             in_ci=found.in_ci,
             changed=bool(found.other_settings),
+            cut_off=wording.why_unread(found.mute[0]),
         )
     if found.compared is None:
         # The report above already names a command that continues the run.
@@ -339,6 +362,8 @@ def _to_mend(found: Findings) -> str:
     would keep or, if there is none, the first.
     """
     cause = next(filter(CellResult.kept, found.faults), next(iter(found.faults), ""))
+    if _TIME_IS_OVER.match(cause):
+        return f"Continue the run with {_resume(found)}. It then has its minutes once more."
     fitting = (text for pattern, text in _TO_MEND if pattern.match(cause))
     text = next(fitting, calling.to_mend(cause) or "Remove the cause")
     kept = CellResult.kept(cause)
@@ -397,16 +422,26 @@ def _of_silence(found: Findings, compared: RunComparison) -> str:
         ", in a clone in which the job's artifact is unpacked" if found.in_ci else ""
     )
     cell = next(gate.silent(compared))
+    own = (one for one in found.cells if one.plan.protocol == cell.protocol)
+    cut_off = next(filter(None, map(wording.why_unread, own)), "")
+    mend = f"{cut_off[:1].upper()}{cut_off[1:]}" or _CHANGED
     show = f"`cheesebench show {found.run_id} --protocol {cell.protocol} --unparsed`"
-    return f"{_CHANGED}, then {_new_run(found)}, because this one keeps its replies. To read them: {show}{where}."
+    return f"{mend}, then {_new_run(found)}, because this one keeps its replies. To read them: {show}{where}."
 
 
 def how_to_act(
-    run_id: str, protocol: str, baseline: str, *, in_ci: bool, changed: bool = False
+    run_id: str,
+    protocol: str,
+    baseline: str,
+    *,
+    in_ci: bool,
+    changed: bool = False,
+    cut_off: str = "",
 ) -> str:
     """Return the remedy for a cell in which no reply named an action. ``baseline``
     names a baseline whose model acted there (empty if there is none). ``changed`` is
-    true if this run has other settings than the baseline.
+    true if this run has other settings than the baseline. ``cut_off`` is what to do if
+    the replies were cut off (``wording.why_unread``).
     """
     show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
@@ -419,6 +454,8 @@ def how_to_act(
     anew = f"{again}: it asks anew where no reply named an action"
     if changed and baseline:
         return f"Take the settings of {baseline} again, and {push}."
+    if cut_off:
+        return f"{cut_off[:1].upper()}{cut_off[1:]}, and {push}. To read a reply: {show}{where}."
     if baseline:
         return (
             f"The model of {baseline} named actions when it was asked like this, so mend what has changed in the model or "

@@ -97,7 +97,10 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         what = f"{are} lost, because too many trials were run anew after a stop"
         remedy = "Start a new run"
     elif kept := next(filter(None, map(result.kept, result.causes)), ""):
-        remedy = f"Fix the cause, then start a new run: this one keeps its {kept}"
+        again = " (--retry-errors asks them again)" * ("refused" in kept)
+        remedy = (
+            f"Fix the cause, then start a new run: this one keeps its {kept}{again}"
+        )
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
         f"This says nothing about the model. {remedy}.{_last_answer(run, result)}"

@@ -262,7 +262,7 @@ def _doubts_of(
         return ()
     not_run = 0 if plan.sequential else sample.not_run
     missing, planned = sample.missing + not_run, sample.entered + not_run
-    found = doubts(sample.tally.agent_counts(), calls, missing, planned)
+    found = doubts(plan, sample.tally.agent_counts(), calls, missing, planned)
     return (*found, *causes[:1]) if found and missing else found
 
 

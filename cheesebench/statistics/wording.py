@@ -482,24 +482,30 @@ UNEVEN = "not for each answer"
 #: If unusable answers and missing trials together exceed this share, every report
 #: warns.
 DOUBTFUL = 0.05
+#: The phrase for replies that ended at their limit of tokens.
+_CUT_OFF = "cut off"
 #: An agent's counters of unusable replies, and the phrase for each.
 _NO_ANSWERS = {
     "empty": "empty",
-    "truncated": "cut off",
+    "truncated": _CUT_OFF,
     "unparsed": "without a readable answer",
 }
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
     """Return the doubts about the numbers of a cell, for any verdict."""
-    return doubts(cell.agent_counts, cell.calls, cell.missing, cell.planned)
+    return doubts(cell.plan, cell.agent_counts, cell.calls, cell.missing, cell.planned)
 
 
 def doubts(
-    counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int
+    plan: CellPlan,
+    counts: Mapping[str, int],
+    asked: CellCalls | None,
+    missing: int,
+    planned: int,
 ) -> tuple[str, ...]:
-    """Return doubts about numbers, from the agent's counters, the calls and the missing
-    trials.
+    """Return doubts about a cell's numbers, from the agent's counters, the calls and
+    the missing trials.
 
     Unusable answers of all kinds and missing trials are added up, because each kind
     alone may be rare.
@@ -517,7 +523,7 @@ def doubts(
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
         return ()
-    shares = _of_replies(kinds, calls)
+    shares = _of_replies(kinds, calls, how_to_finish(plan, counts))
     if malformed:
         shares.append(
             f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
@@ -527,12 +533,41 @@ def doubts(
     return tuple(shares)
 
 
-def _of_replies(kinds: Mapping[str, int], calls: int) -> list[str]:
+def _of_replies(kinds: Mapping[str, int], calls: int, cut_off: str) -> list[str]:
+    """Return the share of each kind of replies. ``cut_off`` is the remedy for replies
+    that were cut off, or "".
+    """
+    remedies = {_CUT_OFF: f" ({cut_off})" * bool(cut_off)}
     return [
-        f"{percent(count / calls)} of replies {said}"
+        f"{percent(count / calls)} of replies {said}{remedies.get(said, '')}"
         for said, count in kinds.items()
         if calls and count
     ]
+
+
+def how_to_finish(plan: CellPlan, counts: Mapping[str, int]) -> str:
+    """Return the remedy for replies that were cut off at their limit, with the limit,
+    or "" if they are too few to matter.
+    """
+    if counts.get("truncated", 0) <= DOUBTFUL * counts.get("calls", 0):
+        return ""
+    limit = plan.settings.get("max_tokens")
+    return "raise --reply-tokens" + f", now {limit}" * (limit is not None)
+
+
+def why_unread(cell: CellResult) -> str:
+    """Return the remedy for replies that named no action, if most of these may have
+    been cut off, or "".
+    """
+    counts = cell.agent_counts
+    if 2 * counts.get("truncated", 0) <= counts.get("unparsed", 0):
+        return ""
+    how = how_to_finish(cell.plan, counts)
+    return (
+        f"{how} ({percent(counts['truncated'] / counts['calls'])} of the replies were cut off)"
+        if how
+        else ""
+    )
 
 
 def with_doubts(cell: CellResult) -> str:

@@ -927,8 +927,26 @@ def test_causes_that_differ_only_in_identifiers_times_and_counts_are_one(
     log.note("started", "again", other)
     log.note("error", f"server: `{'long ' * 90}` <b>, tried 7 times", other)
     [shown] = log.causes(other)[other.key]
-    assert re.fullmatch("server: '(long )+[^ ]*[.]{3}, tried 7 times", shown)
+    assert re.fullmatch(r"server: '(long )+\[\.\.\.\], tried 7 times", shown)
     assert len(shown) < 270
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        ". Set the limit with --reply-tokens N.",
+        ", tried 3 times. Raise the limit at the provider, or resume the run later.",
+        ", tried 9 times; there was no reply at all for 15 minutes",
+    ],
+)
+def test_a_cause_is_cut_between_words_and_never_in_what_follows_a_server_s_words(
+    log: RunLog, added: str
+) -> None:
+    plan, _ = log.plans()
+    log.note("error", f"bad request: {'(much) ' * 60}{added}", plan)
+    [shown] = log.causes(plan)[plan.key]
+    assert re.fullmatch(r"bad request: (\(much\) )+\[\.\.\.\].*", shown)
+    assert shown.endswith(added.removeprefix("."))
 
 
 def test_the_journal_is_read_by_cell_and_kind(log: RunLog) -> None:

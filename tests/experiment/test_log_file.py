@@ -318,7 +318,7 @@ def test_a_run_is_found_by_id_path_or_as_the_latest(
     [
         (
             "PRAGMA application_id = 3",
-            "is an SQLite file but not a run log. Give the directory of a run.",
+            "is an SQLite file but not a run log. Name another run, or start a new one.",
         ),
         (
             f"PRAGMA user_version = {FORMAT - 1}",

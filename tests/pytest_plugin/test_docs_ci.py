@@ -290,6 +290,25 @@ def test_the_job_is_red_when_it_should_be(
     assert (done, kept in said) == (0, True), said
 
 
+def test_replies_that_were_cut_off_have_their_remedy_on_every_first_screen(
+    project: pytest.Pytester, job: Callable[..., tuple[int, str]]
+) -> None:
+    def cut_off(call: Call) -> Answer:
+        return (
+            Answer(text="I think that", finish="length")
+            if call.number % 3
+            else walks(call)
+        )
+
+    code, said = job(cut_off)
+    assert code == 0, said
+    for name in ("report.html", "results/ci/comment.md", "results/ci/report.md"):
+        text = (project.path / name).read_text(encoding="utf-8")
+        shown = unescape(re.sub("<[^>]*>", " ", text[max(0, text.find("<header")) :]))
+        first = " ".join(shown.split())[:2000]
+        assert "of replies cut off (raise --reply-tokens, now 256)" in first, name
+
+
 TOO_LONG = {"message": "too long", "code": "context_length_exceeded"}
 NEW = "then start a new run (push a commit), because this one keeps its "
 
@@ -370,12 +389,12 @@ ODD = [
     (
         lambda n: Answer(status=502, body=PAGE_502.format(n).encode()),
         " answers 502: Bad Gateway, tried 2 times",
-        "Remove the cause, ",
+        "Mend the server (its own log says more), ",
     ),
     (
         lambda n: Answer(status=500, error={"message": f"`a` <b> (request {n:032x})"}),
         " answers 500: 'a' <b> (request 0",
-        "Remove the cause, ",
+        "Mend the server (its own log says more), ",
     ),
 ]
 

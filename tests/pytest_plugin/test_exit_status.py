@@ -86,6 +86,12 @@ LOST = cell(
 REFUSED = replace(LOST, causes=("content filter: no",))
 ANEW = replace(LOST, causes=(), outcomes={"run anew": 1})
 MUTE = cell("e", Verdict.ERROR, f"{NEVER_ACTED}.", missing=9, causes=("x",))
+CUT_OFF = replace(
+    MUTE,
+    plan=replace(MUTE.plan, protocol="maze1", settings={"max_tokens": 48}),
+    agent_counts={"calls": 40, "truncated": 36, "unparsed": 40},
+)
+CUT_OFTEN = replace(CUT_OFF, verdict=Verdict.FAIL)
 CONTROL = cell("a", Verdict.FAIL, control="yoked:r", missing=5)
 VIEWS = replace(FAIL, plan=replace(FAIL.plan, view="w"))
 BROKEN = Broken(
@@ -135,6 +141,8 @@ FOUND: dict[str, tuple[int, dict[str, Any]]] = {
     "worse, half asked": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "replies": 1880, "earlier": 80}),
     "green, nothing asked": (0, {**GATE, "replies": 80, "earlier": 80}),
     "silent": (1, {**GATE, "compared": SILENT, "fails_comparison": True}),
+    "mute, cut off": (1, {"cells": (CUT_OFF,), "unmeasured": 1, "baseline": "main", "in_ci": True}),
+    "silent, cut off": (1, {**GATE, "compared": SILENT, "fails_comparison": True, "cells": (CUT_OFTEN,)}),
     "silent in CI": (1, {**GATE, "compared": SILENT, "fails_comparison": True, "in_ci": True}),
     "refused": (1, {**GATE, "cells": (REFUSED,), "unmeasured": 1, "may_retry": True}),
     "undecided": (1, {**GATE, "compared": OPEN, "fails_comparison": True}),
@@ -200,12 +208,20 @@ def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
         ("malformed: The answer breaks off in the middle of its JSON, after 9 characters", "Mend what ends the server's answers"),
         ("context too long: http://a:1 answers 400: too long", "Give the model a longer context"),
         ("context too long at call 2 of trial 9 of subject 0 (m on t), as recorded: a", "Give the model a longer context"),
-        ("content filter: no", "Remove the cause,"),
-        ("bad request: http://a:1 answers 400: no", "Remove the cause,"),
+        ("content filter: no", "Use a server whose filter lets these prompts pass,"),
+        ("bad request: http://a:1 answers 400: no", "Change what the server refuses,"),
         ("10 empty replies in a row: broken", "Mend what has changed in the model or its server (template,"),
         ("connection: http://a:1 dropped it", "See to it that the server runs"),
         ("quota: no money", "Raise the limit"),
-        ("server: http://a:1 answers 500: malformed: a", "Remove the cause,"),
+        ("server: http://a:1 answers 500: malformed: a", "Mend the server (its own log says more),"),
+        ("timeout: no reply within 300 s, tried 8 times", "See to it that the server answers in time, or"),
+        ("timeout: the gateway gave up", "See to it that the server runs"),
+        ("rate limit: http://a:1 answers 429: slowly", "Wait until the server takes calls again,"),
+        ("authentication: http://a:1 answers 401: no", "See to it that the server accepts the key,"),
+        ("unknown model: http://a:1 answers 404: no", "See to it that the server has the model"),
+        ("the calls of one trial took more than 60 s (--trial-timeout)", "Make the server faster, or raise --trial-timeout,"),
+        ("the run has cost $9; --max-cost 9 is reached while the server did not answer (no)", "See to it that the server runs"),
+        ("ValueError: no (agent.py:7)", "Remove the cause,"),
     ],
 )  # fmt: skip
 def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
@@ -224,6 +240,15 @@ def test_the_remedy_fits_the_first_cause(cause: str, mend: str) -> None:
     refused = bool(kept) and "in a row" not in cause
     assert ("`--resume r1 --retry-errors`" in retried) == refused
     assert "--retry" not in remedy(1, replace(found, may_retry=True, in_ci=True))
+
+
+def test_a_session_whose_minutes_are_over_is_continued() -> None:
+    over = "the run has taken 9 minutes; --max-minutes 9 is reached."
+    lost = replace(LOST, verdict=Verdict.INCONCLUSIVE, causes=(over,))
+    found = replace(NOTHING, **GATE, cells=(lost,), unmeasured=1, in_ci=True)
+    assert remedy(1, found) == (
+        "Continue the run with `--resume r1`; a job that is run again does that by itself. It then has its minutes once more."
+    )
 
 
 def test_replies_that_were_lost_are_said_of_a_success() -> None:

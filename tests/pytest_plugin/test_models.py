@@ -231,7 +231,7 @@ def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(
         ),
         (
             Answer(text="LEARNINGS: I wonder", finish="length"),
-            "20 % of replies cut off",
+            "20 % of replies cut off (raise --reply-tokens, now 256)",
         ),
     ],
 )

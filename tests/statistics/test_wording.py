@@ -37,6 +37,7 @@ from cheesebench.statistics.wording import (
     to_act,
     uneven,
     untested,
+    why_unread,
     with_calls,
     with_causes,
     with_doubts,
@@ -107,6 +108,7 @@ def test_values_of_draws_are_shown_as_they_are_written() -> None:
     assert shown == ["none", "1.5", "2", "3", "left", "True"]
 
 
+PLAN = plan_of()
 #: 100 replies, of which three cannot be used.
 COUNTS = {"calls": 100, "empty": 1, "unparsed": 2}
 
@@ -116,30 +118,51 @@ def calls(malformed: int = 0, *, number: int = 100) -> CellCalls:
 
 
 def test_numbers_are_doubtful_beyond_five_in_a_hundred_of_all_kinds_together() -> None:
-    assert doubts(COUNTS, calls(), 0, 200) == ()
+    assert doubts(PLAN, COUNTS, calls(), 0, 200) == ()
     # 3 of 100 replies and 4 of 200 trials are 5 in 100, and one trial more is beyond.
-    assert doubts(COUNTS, calls(), 4, 200) == ()
-    beyond = doubts(COUNTS, calls(), 5, 200)
+    assert doubts(PLAN, COUNTS, calls(), 4, 200) == ()
+    beyond = doubts(PLAN, COUNTS, calls(), 5, 200)
     assert beyond == (
         "1 % of replies empty",
         "2 % of replies without a readable answer",
         "2.5 % of trials missing",
     )
     assert (
-        doubts(COUNTS, calls(25), 0, 200)[-1] == "20 % of answers malformed or refused"
+        doubts(PLAN, COUNTS, calls(25), 0, 200)[-1]
+        == "20 % of answers malformed or refused"
     )
     # Without any trial there is no share of them.
-    assert doubts(COUNTS, calls(), 200, 200)[-1].endswith("without a readable answer")
-    [never] = doubts({}, calls(number=0), 0, 200)
+    assert doubts(PLAN, COUNTS, calls(), 200, 200)[-1].endswith(
+        "without a readable answer"
+    )
+    [never] = doubts(PLAN, {}, calls(number=0), 0, 200)
     assert never.startswith("not one call")
     # A reply of two kinds is one reply.
     both = {"calls": 100, "empty": 5, "truncated": 5, "unusable": 5}
-    assert doubts(both, calls(), 0, 200) == ()
-    assert doubts({**both, "unusable": 6}, calls(), 0, 200) == (
+    assert doubts(PLAN, both, calls(), 0, 200) == ()
+    assert doubts(PLAN, {**both, "unusable": 6}, calls(), 0, 200) == (
         "5 % of replies empty",
         "5 % of replies cut off",
     )
-    assert doubts({"calls": 0}, None, 0, 0) == ()
+    assert doubts(PLAN, {"calls": 0}, None, 0, 0) == ()
+
+
+def test_replies_that_are_often_cut_off_have_their_remedy() -> None:
+    counts = {"calls": 100, "truncated": 6, "unparsed": 4, "unusable": 6}
+    limited = replace(PLAN, settings={"max_tokens": 48})
+    [cut_off, _] = doubts(limited, counts, calls(), 0, 200)
+    assert cut_off == "6 % of replies cut off (raise --reply-tokens, now 48)"
+    [cut_off, _] = doubts(PLAN, counts, calls(), 0, 200)
+    assert cut_off == "6 % of replies cut off (raise --reply-tokens)"
+    found = replace(cell(), plan=limited, agent_counts=counts)
+    assert (
+        why_unread(found)
+        == "raise --reply-tokens, now 48 (6 % of the replies were cut off)"
+    )
+    # Most of what could not be read was not cut off, or hardly anything was cut off.
+    assert why_unread(replace(found, agent_counts={**counts, "unparsed": 12})) == ""
+    rare = {**counts, "truncated": 5, "unparsed": 1}
+    assert why_unread(replace(found, agent_counts=rare)) == ""
 
 
 def test_a_model_that_never_acted_is_not_tested() -> None:
