@@ -17,9 +17,14 @@ from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.records import CellPlan
 from cheesebench.redaction import redact
-from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
+from cheesebench.statistics import (
+    CellResult,
+    Verdict,
+    draw_sample,
+    judge_sample,
+    wording,
+)
 from cheesebench.statistics.run import with_causes
-from cheesebench.statistics.wording import with_calls
 from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import printable
@@ -89,7 +94,7 @@ class CellItem(pytest.Item):
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
         self.result = with_causes(
-            with_calls(result, self.run.calls(plan)), self.run.causes(plan)
+            wording.with_calls(result, self.run.calls(plan)), self.run.causes(plan)
         )
         own = ci.case_properties(self.result)
         # A plugin that repeats a test sets the test up again, but each property must
@@ -109,7 +114,11 @@ class CellItem(pytest.Item):
     def _how_to_act(self, run_id: str) -> str:
         name, comparing = self.plan.protocol, self.run.comparing
         baseline = "" if comparing is None else comparing.acted(self.plan)
-        remedy = exit_status.how_to_act(run_id, name, baseline, in_ci=ci.is_ci())
+        assert self.result is not None
+        cut_off = wording.why_unread(self.result)
+        remedy = exit_status.how_to_act(
+            run_id, name, baseline, in_ci=ci.is_ci(), cut_off=cut_off
+        )
         return ci.plain(remedy)
 
     def runtest(self) -> None:
@@ -199,6 +208,9 @@ class Cells:
         run, reporting = self._run, self._reporting
         run.stop()
         if run.is_worker:
+            return
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not run.whole:
+            reporting.say_nothing_selected()
             return
         if run.log is None:
             refusals.tell_interruption(run.config, run.interrupted)

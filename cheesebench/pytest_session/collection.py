@@ -187,12 +187,20 @@ class Collection:
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
         """If a conftest.py exits the program, name it, because pytest would report an
-        internal error.
+        internal error. Report a wrong path or expression (``-k``) wherever people
+        look.
         """
         try:
             return (yield)
         except SystemExit as error:
-            raise ended(error) from None
+            raise refusals.refused(self._run.config, ended(error)) from None
+        except pytest.UsageError as error:
+            if refusals.is_told(error):
+                raise
+            said = str(error).rstrip(".")
+            wrong = "path" if "not found" in said else "expression"
+            said = f"{said}. Correct the {wrong}."
+            raise refusals.refused(self._run.config, said) from None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(

@@ -32,9 +32,55 @@ def refused(config: pytest.Config, error: Exception | str) -> pytest.UsageError:
     """Report an error that ends the session, in the terminal and wherever else people
     look (``tell``), and return it as a pytest.UsageError.
     """
-    text = printable(redact(str(error)))
+    text = _for_a_job(config, printable(redact(str(error))))
     tell(config, text)
     return pytest.UsageError(f"{text}\n\n{exit_status.REFUSED}.")
+
+
+def is_told(error: pytest.UsageError) -> bool:
+    """Return whether an error has been reported wherever people look (``refused``)."""
+    return str(error).endswith(f"{exit_status.REFUSED}.")
+
+
+#: Matches a remedy whose last resort is a new run.
+_NEW_RUN = re.compile(
+    r"(?<=[.;:)] )(?:[A-Z](?:[^.;]|\.(?! ))*\bs|S)tart a new (?:run|one)\b[^.;]*\."
+)
+
+
+def _for_a_job(config: pytest.Config, text: str) -> str:
+    """Return the text of an error with a remedy for a CI job, which continues a run by
+    itself: nobody is there to copy a file, or to type other options.
+    """
+    run_id = config.getoption(BY_KEY["resume"].destination, None)
+    if not (run_id and ci.is_ci()):
+        return text
+    remedy = (
+        "Push a commit: that begins a new run. Where the run id stays the same, delete "
+        f"the directory of {run_id} from the cache instead."
+    )
+    return _NEW_RUN.sub(remedy, text, count=1)
+
+
+def nothing_selected(config: pytest.Config, names: Sequence[str]) -> str:
+    """Report a session without a test, unless it only lists tests, and return the
+    sentence about it for the terminal, or "" if GitHub's log has it. ``names`` are the
+    names of the protocols that were left out.
+    """
+    option = config.option
+    given = {"-k": option.keyword, "-m": option.markexpr}
+    how = [f"{name} '{value}'" for name, value in given.items() if value]
+    text = "No protocol is in the given paths. Name a *.protocol.yaml file, or leave the paths out."
+    if how or names:
+        hint = errors.did_you_mean(option.keyword, names)
+        known = f"Known: {', '.join(names)}." if names else ""
+        listed = known or "To list the names, write --collect-only instead."
+        text = f"{' and '.join(how) or 'What is left out'} leaves no protocol.{hint} {listed}"
+    if not option.collectonly:
+        tell(config, text, exit_status.NOTHING_SELECTED)
+        if ci.is_github():
+            return ""
+    return f"{exit_status.NOTHING_SELECTED}: {text}"
 
 
 def refused_early(

@@ -51,6 +51,8 @@ class Reporting:
         self._broken: list[exit_status.Broken] = []
         #: Number of failures that are cells ended by another plugin.
         self._stopped = 0
+        #: Names of the protocols that are left out.
+        self._left_out: list[str] = []
         self._lines: list[str] = []
         self._summary: RunSummary | None = None
         #: Unfinished cells that a resumed run can continue.
@@ -119,6 +121,15 @@ class Reporting:
         yield
         if report.failed and (broken or unmeasured):
             ci.name_error(self._run.config, report)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Keep the names of the protocols that are left out (``-k``, ``-m``)."""
+        self._left_out += [item.name.partition("[")[0] for item in items]
+
+    def say_nothing_selected(self) -> None:
+        names = list(dict.fromkeys(self._left_out))
+        if said := refusals.nothing_selected(self._run.config, names):
+            self._lines.append(exit_status.filled(said))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failures that ``--exit-zero`` must not hide."""

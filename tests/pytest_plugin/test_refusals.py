@@ -13,7 +13,7 @@ import pytest
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session import refusals
-from cheesebench.pytest_session.exit_status import REFUSED
+from cheesebench.pytest_session.exit_status import NOTHING_SELECTED, REFUSED
 from cheesebench.statistics import gate
 
 
@@ -95,6 +95,65 @@ def test_an_error_is_told_with_what_to_do(
     assert text.startswith("bad \\x1b key ")
     assert "abcdefghijklmnop" not in text
     assert rest == f"{REFUSED}."
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("kept", "desk"),
+    [
+        ("r1/run.sqlite is damaged: no (page 7). ", "Use an undamaged copy, or start a new run."),
+        ("r1/run.sqlite is not a run log. ", "Name another run, or start a new one."),
+        ("--resume r1: that run was made with --model a-1.5. ", "Give --model a-1.5, or start a new run."),
+        ("The program has changed. ", "Start a new run, or change the agent so."),
+    ],
+)  # fmt: skip
+def test_a_job_that_cannot_continue_its_run_is_told_how_to_begin_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str, desk: str
+) -> None:
+    def told(said: str, **given: object) -> str:
+        return str(refusals.refused(config(tmp_path, **given), said)).split("\n\n")[0]
+
+    assert told(kept + desk, resume="r1") == kept + desk
+    monkeypatch.setenv("CI", "true")
+    assert told(kept + desk) == kept + desk, "nothing is continued"
+    job = (
+        "Push a commit: that begins a new run. Where the run id stays the same, delete the directory of r1 from the "
+        "cache instead."
+    )
+    assert told(kept + desk, resume="r1") == kept + job
+    other = "The model 'm' does not answer. Start the server."
+    assert told(other, resume="r1") == other
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "said"),
+    [
+        ({"keyword": "esat"}, ["east", "west"], "-k 'esat' leaves no protocol. Did you mean 'east'? Known: east, west."),
+        ({"keyword": "no", "markexpr": "slow"}, ["east"], "-k 'no' and -m 'slow' leaves no protocol. Known: east."),
+        ({"keyword": "no"}, [], "-k 'no' leaves no protocol. To list the names, write --collect-only instead."),
+        ({}, ["east"], "What is left out leaves no protocol. Known: east."),
+        ({}, [], "No protocol is in the given paths. Name a *.protocol.yaml file, or leave the paths out."),
+    ],
+)  # fmt: skip
+def test_a_session_without_a_test_names_what_there_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    given: dict[str, str],
+    names: list[str],
+    said: str,
+) -> None:
+    session = config(tmp_path)
+    vars(session.option).update(
+        {"keyword": "", "markexpr": "", "collectonly": False} | given
+    )
+    whole = f"{NOTHING_SELECTED}: {said}"
+    assert refusals.nothing_selected(session, names) == whole
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert refusals.nothing_selected(session, names) == "", "GitHub shows the error"
+    assert f"::{whole}\n" in capsys.readouterr().out
+    session.option.collectonly = True
+    assert refusals.nothing_selected(session, names) == whole
     assert capsys.readouterr().out == ""
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatch
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from cheesebench.options import VARIABLES
+from cheesebench.pytest_session.exit_status import NOTHING_SELECTED, REFUSED
 from tests.pytest_plugin.conftest import corridor
 
 BROKEN = "version: 1\nparadigm: broken\nstrat: {}\n"
@@ -139,6 +142,41 @@ def test_only_the_selected_cells_are_run(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "walker", "lab", "-k", "east")
     result.assert_outcomes(passed=1, deselected=2)
     result.stdout.fnmatch_lines(["walker in ascii_2d (1 PASS)"])
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (("lab", "-k", "esat"), 5, "-k 'esat' leaves no protocol. Did you mean 'east'? Known: east, few, west."),
+        (("lab", "-k", "esat", "-n1"), 5, "-k 'esat' leaves no protocol. To list the names, write --collect-only instead."),
+        (("bare",), 5, "No protocol is in the given paths. Name a *.protocol.yaml file, or leave the paths out."),
+        (("nowhere",), 4, "file or directory not found: nowhere. Correct the path."),
+        (("lab", "-k", "east west"), 4, "Wrong expression passed to '-k': east west: *. Correct the expression."),
+    ],
+)  # fmt: skip
+def test_a_session_without_a_test_says_why_in_terminal_junit_and_on_github(
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    project.mkdir("bare")
+    monkeypatch.setenv("COLUMNS", "200")
+    told = f"{NOTHING_SELECTED if code == 5 else REFUSED}: {said}"
+    result = project.runpytest("--model=walker", "--junitxml=junit.xml", *given)
+    assert result.ret == code
+    if code == 5:
+        assert fnmatch(" ".join(str(result.stdout).split()), f"*{told} *")
+    else:
+        result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    [error] = ElementTree.parse(project.path / "junit.xml").getroot().iter("error")
+    assert fnmatch(str(error.get("message")), told)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = project.runpytest("--model=walker", *given)
+    assert result.ret == code
+    result.stdout.fnmatch_lines([f"::error title=cheesebench::{told}"])
+    assert str(result.stdout).count(told[:70]) == 1
 
 
 @pytest.mark.parametrize("chosen", [("lab",), ("--protocols=lab",)])
