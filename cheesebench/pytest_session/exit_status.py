@@ -164,7 +164,7 @@ class Findings:
         for one in self.cells:
             if one.missing and not never_acted(one):
                 for cause in one.causes:
-                    text = _STOPPED.sub("", cause).rstrip(".")
+                    text = _PLACE.sub("", cause).rstrip(".")
                     known.setdefault(alike(text), text)
         return list(known.values())
 
@@ -210,8 +210,11 @@ NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 NOTHING_SELECTED = "Exit code 5, no protocol was selected, so nothing was tested"
 #: What to do if a continued run would end in the same way.
 NEW_RUN = "start a new run (in CI: push a commit)"
-#: Matches the part of a cause that names the trial.
-_STOPPED = re.compile(r"^stopped in trial \d+: ")
+#: Matches the parts of a cause that name the trial, or the call that was recorded.
+_PLACE = re.compile(
+    r"^stopped in trial \d+: "
+    r"| at call \d+ of trial \d+ of subject \d+ \(.*?\)(?=, as recorded: )"
+)
 #: Matches the remark on a cell that was begun anew. The group is how many replies were
 #: lost.
 _ANEW = re.compile(r"The cell was begun anew[^:]*: none of ([\d,]+) earlier replies")
@@ -229,7 +232,7 @@ _TO_MEND = tuple(
     for beginning, what in (
         (r"malformed: (?!The answer)|[0-9]+ empty replies in a row", _CHANGED),
         (
-            "timeout: no reply within",
+            r"timeout: .*\bwithin [\d.]+ s\b",
             "See to it that the server answers in time, or give it more time with --cheese-timeout",
         ),
         (

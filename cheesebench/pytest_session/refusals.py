@@ -188,25 +188,27 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
     if log_file.is_claimed(log):
         return  # Another session is running this run, and will report it.
     directory = log.parent
-    _replace(config, directory, page)
+    _replace(config, directory, page, is_kept=str(log) not in page)
     comment = directory / "comment.md"
     if comment.is_file():
         marker = comment.read_text(encoding="utf-8").partition("\n")[0]
         _comment(comment, marker, page, "says the same")
 
 
-def _replace(config: pytest.Config, directory: Path, page: str) -> None:
+def _replace(
+    config: pytest.Config, directory: Path, page: str, *, is_kept: bool = True
+) -> None:
     """Replace the existing Markdown reports, except the comment, and delete the HTML
-    page.
+    page. ``is_kept`` is false if the run's log cannot be read.
     """
     here = config.invocation_params.dir
     html, markdown = (
         config.getoption(BY_KEY[key].destination, None) for key in ("html", "markdown")
     )
-    kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
+    kept = f"\nWhat an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
     targets = [directory / "report.md", *_given(here, markdown)]
     for path in filter(Path.is_file, targets):
-        write_whole(path, f"{page}\n{kept}")
+        write_whole(path, page + kept * is_kept)
     for path in _given(here, html):
         path.unlink(missing_ok=True)
 

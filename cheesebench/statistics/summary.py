@@ -46,7 +46,7 @@ _KEPT = (
     (re.compile(f"{_WHERE}[0-9]+ empty replies in a row"), "empty replies"),
     (
         re.compile(
-            f"{_WHERE}(bad request|context too long|content filter)(:| at call )"
+            f"{_WHERE}(bad request|context too long|content filter)(:| at call |, as recorded: )"
         ),
         "refused calls",
     ),

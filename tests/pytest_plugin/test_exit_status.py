@@ -197,6 +197,15 @@ def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
     found = replace(NOTHING, cells=(first, second))
     assert found.cause == " (connection: http://a:1 cannot be reached, tried 18 times)"
     assert len(replace(found, cells=(first, LOST)).faults) == 3
+    told = (
+        "content filter at call 1 of trial {} of subject 0 (m on {}), as recorded: no"
+    )
+    first, second = (
+        replace(LOST, causes=(told.format(*place),)) for place in ((3, "a"), (7, "b"))
+    )
+    found = replace(found, cells=(first, second))
+    assert found.faults == ["content filter, as recorded: no"]
+    assert found.cause == " (content filter, as recorded: no)"
 
 
 @pytest.mark.parametrize(
@@ -215,6 +224,7 @@ def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
         ("quota: no money", "Raise the limit"),
         ("server: http://a:1 answers 500: malformed: a", "Mend the server (its own log says more),"),
         ("timeout: no reply within 300 s, tried 8 times", "See to it that the server answers in time, or"),
+        ("timeout: http://a:1 has not answered within 0.5 s", "See to it that the server answers in time, or"),
         ("timeout: the gateway gave up", "See to it that the server runs"),
         ("rate limit: http://a:1 answers 429: slowly", "Wait until the server takes calls again,"),
         ("authentication: http://a:1 answers 401: no", "See to it that the server accepts the key,"),

@@ -179,6 +179,8 @@ def test_the_reports_of_an_earlier_attempt_are_replaced(
         assert path.read_text(encoding="utf-8") == f"{page}\n{kept}"
     assert (left / "comment.md").read_text(encoding="utf-8") == f"<!-- mark -->\n{page}"
     assert not (tmp_path / "page.html").exists()
+    refusals.tell(given, f"{left / 'run.sqlite'} is damaged")
+    assert "is kept" not in (left / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
