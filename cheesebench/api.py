@@ -97,7 +97,11 @@ def in_python(summary: RunSummary) -> RunSummary:
         )
         for one in summary.controls
     )
-    return replace(summary, cells=cells, controls=controls)
+    models = tuple(
+        replace(one, gate_reason=arguments.in_python(one.gate_reason))
+        for one in summary.models
+    )
+    return replace(summary, cells=cells, controls=controls, models=models)
 
 
 def _cell_in_python(cell: CellResult) -> CellResult:
@@ -109,6 +113,11 @@ def _cell_in_python(cell: CellResult) -> CellResult:
         causes=tuple(map(said, cell.causes)),
         remarks=tuple(map(said, cell.remarks)),
     )
+
+
+def matrix_of(plugins: PluginManager, summary: RunSummary) -> str:
+    """Return the table that a notebook shows of a run, or of several."""
+    return arguments.in_python(plugins.reporter("matrix").render(summary))
 
 
 def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
@@ -299,7 +308,7 @@ class PlayedTrial:
         """The frames of the trial: its start, then one for each step, with action,
         observation and reward.
         """
-        with RunLog.open_read_only(self._path) as log:
+        with arguments.named(), RunLog.open_read_only(self._path) as log:
             family = self._plugins.family(
                 recorded_protocol(log, self.plan, self._plugins)
             )
@@ -318,9 +327,10 @@ class PlayedTrial:
                 "Remove it ('cheesebench plugins' names it)."
             )
         with RunLog.open_read_only(self._path) as log:
-            return reporter.render_trial(
+            page = reporter.render_trial(
                 log, self._plugins, self.plan, self._record.subject, self._record.trial
             )
+        return arguments.report_in_python(page, ".html")
 
     @arguments.checked(speed=arguments.WHOLE)
     def film(
@@ -402,7 +412,7 @@ class Run:
         """Return the summary as reports show it, and as ``summary`` does."""
         written = self._written()
         if self._read is None or self._read[0] != written:
-            with self._log() as log:
+            with arguments.named(), self._log() as log:
                 log.verify()
                 found = summarise_log(log)
             self._read = written, found, in_python(found)
@@ -607,11 +617,14 @@ class Run:
 
     @arguments.checked()
     def report(self, format: str = "markdown") -> str:
-        """Return the report: markdown, text, json, html, or a format of a plugin. Raise
+        """Return the report: markdown, text, json, html, or a format of a plugin. Its
+        sentences name arguments where those of the commands name options. Raise
         UnknownNameError for any other format.
         """
         with self._log() as log:
-            return self._plugins.report(format, self._summaries()[0], log)
+            found = self._plugins.report(format, self._summaries()[0], log)
+        suffix = self._plugins.reporter(format).suffix
+        return arguments.report_in_python(found, suffix)
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
@@ -630,7 +643,7 @@ class Run:
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook, and the next step if trials were lost."""
-        shown = self._plugins.reporter("matrix").render(self.summary)
+        shown = matrix_of(self._plugins, self.summary)
         lost = [one for one in self.summary.cells if one.has_failed_trials]
         next_step = [self._next_step(lost)] if lost else []
         below = [
@@ -1200,12 +1213,13 @@ def _typed_one(option: Option, value: Any) -> Any:
 
 
 def teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:
-    """Return the function that shows progress lines; see ``run``."""
-    if callable(progress):
-        return progress
+    """Return the function that shows progress lines, with arguments in place of
+    options; see ``run``.
+    """
     if progress is None:
         progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    return _Line() if progress else lambda line: None
+    shown = progress if callable(progress) else _Line() if progress else None
+    return lambda line: shown(arguments.in_python(line)) if shown else None
 
 
 class _Line:
@@ -1215,7 +1229,7 @@ class _Line:
         self._said = ""
 
     def __call__(self, line: str) -> None:
-        text = printable(redact(arguments.in_python(line)))
+        text = printable(redact(line))
         if text != self._said:
             line = text.rstrip("\n")
             end = text[len(line) :]

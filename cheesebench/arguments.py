@@ -1,6 +1,9 @@
-"""Checks the arguments of the public functions, and makes error messages name them.
-Messages are written for the command line, with the names of options; in Python, each
-option is an argument.
+"""Checks the arguments of the public functions, and makes what they say name them.
+
+Texts are written for the command line, with the names of options; in Python, each
+option is an argument. Whatever a public function returns, prints or raises passes
+``in_python`` (or ``report_in_python``) once, where it leaves CheeseBench. The commands
+call the same functions, and keep the texts as they are (``on_command_line``).
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cheesebench import errors, options
@@ -49,20 +53,23 @@ _NO_VALUE = re.compile(
 #: Matches either a command for a person to type, which stays unchanged, or an option
 #: and the next word.
 _OPTION = re.compile(
-    r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?: [^\s,;:()']+)*"
-    r" --[^,;:()']*)"
+    r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?:\s[^\s,;:()']+)*"
+    r"\s--[^,;:()']*)"
     r"|(?<![\w-])--(?:cheese-)?(?P<name>[a-z]+(?:-[a-z]+)*)"
-    # A colon inside a word, as in an address, is part of the value.
-    r"(?:[ =](?P<value>'[^']*'|(?:[^\s,;:()']|:(?=[^\s,;:()']))*[^\s,;:()'.]))?"
+    # The value may be at the beginning of the next line. A colon inside a word, as in
+    # an address, is part of it.
+    r"(?:(?:[ =]|\n[ >]*)(?P<value>'[^']*'|(?:[^\s,;:()']|:(?=[^\s,;:()']))*[^\s,;:()'.]))?"
 )
 
 
 #: Patterns of commands in messages, each with the text that replaces it in Python.
 _CALLS = {
     "--range LOW HIGH": "limits=(LOW, HIGH)",
-    "only_seen=True or --only-seen": "only_seen=True",
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
-    r"\bcheesebench plan says": "cheesebench.plan(...) says",
+    r"\bcheesebench (plan|lint) (says|has)": r"cheesebench.\1(...) \2",
+    "'cheesebench audit' prints": "cheesebench.audit(...) has",
+    r"\bcheesebench show \S+ --protocol \S+ --subject \d+ --unparsed": "column unparsed of run.calls()",
+    r"`?\bcheesebench show RUN\b`?": "run.calls()",
     "to make one from a run: cheesebench bless": "the command line makes one from a run: cheesebench bless",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
@@ -86,15 +93,54 @@ _ARGUMENTS = _OF_COMMANDS | {
 }
 
 
+#: Whether a command is running, whose user types options.
+_TYPES_OPTIONS = ContextVar("_TYPES_OPTIONS", default=False)
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Leave options in all texts of the block."""
+    token = _TYPES_OPTIONS.set(True)
+    try:
+        yield
+    finally:
+        _TYPES_OPTIONS.reset(token)
+
+
 def in_python(text: str) -> str:
-    """Return a message with arguments in place of options, such as ``subjects=0`` for
-    ``--subjects 0``.
+    """Return a text with arguments in place of options, such as ``subjects=0`` for
+    ``--subjects 0``, unless a command is running.
     """
+    if _TYPES_OPTIONS.get():
+        return text
     for command, call in _CALLS.items():
-        text = re.sub(command, call, text)
+        text = re.sub(command.replace(" ", r"\s+"), call, text)
     said = _OPTION.sub(_argument, text)
     # The argument models= stands for two options.
     return said.replace("models= and models=", "models=(FIRST, SECOND)")
+
+
+#: Matches what a reader of an HTML page does not read as a sentence of ours: tags,
+#: scripts (which have the replies of models), styles, and verbatim text.
+_NO_SENTENCE = re.compile(
+    r"(<(?:script|style|pre|textarea)\b.*?</(?:script|style|pre|textarea)>|<[^>]*>)",
+    re.DOTALL,
+)
+
+
+def report_in_python(report: str, suffix: str) -> str:
+    """Return a report with arguments in place of options. ``suffix`` is the ending of
+    its file. Reports for programs, and pictures, stay as they are.
+    """
+    if suffix in (".md", ".txt"):
+        return in_python(report)
+    if suffix != ".html":
+        return report
+    parts = _NO_SENTENCE.split(report)
+    # Every other part is a match.
+    return "".join(
+        part if place % 2 else in_python(part) for place, part in enumerate(parts)
+    )
 
 
 def _argument(found: re.Match[str]) -> str:
@@ -129,15 +175,13 @@ def _literal(value: str, is_text: bool = False) -> str:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Make errors in the block name arguments instead of options. The error's ``typed``
-    keeps the original message for the commands, which call the same functions.
-    """
+    """Make errors in the block name arguments instead of options."""
     try:
         yield
     except errors.CheeseBenchError as error:
-        if error.typed is None and error.args and isinstance(error.args[0], str):
-            error.typed, *others = error.args
-            error.args = (in_python(error.typed), *others)
+        if error.args and isinstance(error.args[0], str):
+            said, *others = error.args
+            error.args = (in_python(said), *others)
         raise
 
 

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from cheesebench import __version__
+from cheesebench import __version__, arguments
 from cheesebench.commands import COMMANDS, GROUPS
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
@@ -53,7 +53,7 @@ ELSEWHERE = {
 LONGEST = 5000
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. A user's mistake is reported on stderr,
     without a traceback.
     """
@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Characters that a stream cannot encode must not raise an exception.
         replace_unprintable(stream)
     try:
-        return _outcome(sys.argv[1:] if arguments is None else list(arguments))
+        with arguments.on_command_line():
+            return _outcome(sys.argv[1:] if given is None else list(given))
     except KeyboardInterrupt as error:
         line, code = ended(error)
         _complain(line)
@@ -87,7 +88,7 @@ def _outcome(arguments: list[str]) -> int:
     except FileError as error:
         return _mistake(*error.lines)
     except CheeseBenchError as error:
-        return _mistake(" ".join(error.of_command.split()))
+        return _mistake(" ".join(str(error).split()))
     except NOT_AS_WRITTEN as error:
         if (said := said_of_logs(error)) is None:
             raise

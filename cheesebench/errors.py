@@ -28,15 +28,6 @@ SHORT, NEAREST = 240, 5
 class CheeseBenchError(Exception):
     """Root of all errors that the user can fix. They are shown without a traceback."""
 
-    #: The message for a command line, if ``str()`` names the arguments of a function
-    #: instead of options; otherwise None.
-    typed: str | None = None
-
-    @property
-    def of_command(self) -> str:
-        """The message for a command line."""
-        return str(self) if self.typed is None else self.typed
-
     def _render_traceback_(self) -> list[str]:
         """Return what IPython shows: the user's own line, and the message."""
         return [*_callers_line(self.__traceback__), f"{type(self).__name__}: {self}"]

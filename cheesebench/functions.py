@@ -103,7 +103,7 @@ def compare(
         *paths,
         models=models,
         protocols=api.names_of(protocols or ()),
-        tell=tell or (lambda said: line(f"{said}\n")),
+        tell=(lambda said: line(f"{said}\n")) if tell is None else api.teller(tell),
         progress=line,
     )
 
@@ -275,7 +275,7 @@ def figures(
                 for name in api.names_of(runs)
             ]
             for log in logs:
-                (tell or api.teller(False))(rows_only(log))
+                api.teller(tell or False)(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             names = api.names_of(only)
@@ -348,7 +348,7 @@ class Runs:
             )
         with self._logs() as logs:
             page = reporter.render_runs(self._read, logs, self._plugins)
-        write_whole(Path(path), page)
+        write_whole(Path(path), arguments.report_in_python(page, ".html"))
         return Path(path)
 
     @contextmanager
@@ -364,7 +364,7 @@ class Runs:
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""
-        return self._plugins.reporter("matrix").render(self.summary)
+        return api.matrix_of(self._plugins, self.summary)
 
 
 @arguments.checked()
@@ -474,7 +474,8 @@ def _summaries(things: Mapping[str, object]) -> dict[str, str]:
 
 
 def _described(found: Mapping[str, object]) -> dict[str, object]:
-    return {"name": found["name"], "about": found.get("title") or found.get("summary")}
+    about = found.get("title") or found.get("summary") or ""
+    return {"name": found["name"], "about": arguments.in_python(str(about))}
 
 
 def _check_positive(**numbers: float) -> None:
@@ -540,7 +541,7 @@ def audit(
         if isinstance(protocol, BaseSpecification)
         else load_protocol(os.fspath(protocol))
     )
-    tell, began = progress or api.teller(None), time.monotonic()
+    tell, began = api.teller(progress), time.monotonic()
     settings = AuditSettings(
         trials=trials,
         seed=seed,

@@ -107,13 +107,6 @@ def test_a_letter_that_only_looks_latin_is_named() -> None:
     )
 
 
-def test_the_message_of_a_command_line_can_differ() -> None:
-    error = OptionError("subjects=0: give a number of at least 1")
-    assert error.of_command == str(error)
-    error.typed = "--subjects 0: give a number of at least 1"
-    assert error.of_command == "--subjects 0: give a number of at least 1"
-
-
 @pytest.mark.parametrize("kind", [ProtocolError, FileError])
 def test_findings_are_the_text_and_outlive_a_pickle(kind: type[ProtocolError]) -> None:
     position = Position("a.yaml", 3, 5)

@@ -63,6 +63,12 @@ class ScoreVerdict(tables.Tabular):
     tasks: tuple[answers.TaskVerdict, ...]
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        said = arguments.in_python
+        tasks = [replace(one, reason=said(one.reason)) for one in self.tasks]
+        object.__setattr__(self, "tasks", tuple(tasks))
+        object.__setattr__(self, "notes", tuple(map(said, self.notes)))
+
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each task, with the columns of ``Run.verdicts`` and
         ``RunComparison.rows`` where they mean the same.
@@ -103,9 +109,11 @@ class ScoreVerdict(tables.Tabular):
             return self.notes
         return (
             *self.notes,
-            f"{plural(hidden, 'undecided comparison')} with p_seen below {ALPHA:g}: graded scores get one more pair, an "
-            "imagined total loss for the model that is ahead. Where such a loss cannot happen, only_seen=True leaves it "
-            "out.",
+            arguments.in_python(
+                f"{plural(hidden, 'undecided comparison')} with p_seen below {ALPHA:g}: graded scores get one more pair, "
+                "an imagined total loss for the model that is ahead. Where such a loss cannot happen, --only-seen leaves "
+                "it out."
+            ),
         )
 
     @property
@@ -147,7 +155,7 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
         "protocol": one.protocol,
         "verdict": one.answer,
         # A notebook cuts wide tables off at the right.
-        "reason": arguments.in_python(one.reason),
+        "reason": one.reason,
         "subjects": one.subjects,
         "rate": one.rate,
         "low": low,
@@ -682,7 +690,7 @@ class _Pairs:
             )
         return (
             " One more pair is imagined, a total loss for the model that is ahead, because many small gains may hide a "
-            "rare total failure; without it (only_seen=True or --only-seen), "
+            "rare total failure; without it (--only-seen), "
             f"p = {number(p_seen)}{_between(self.seen.interval, asked.units)}."
         )
 

@@ -14,7 +14,7 @@ import pytest
 
 import cheesebench
 from cheesebench import AgentSpec, OptionError, arguments, options
-from cheesebench.arguments import in_python, named
+from cheesebench.arguments import in_python, named, on_command_line
 from tests.pytest_plugin.conftest import corridor
 
 #: Functions are called as a stranger to types would.
@@ -193,8 +193,19 @@ def test_every_option_is_read_by_what_it_takes() -> None:
         ("--format=csv", "formats='csv'"),
         ("--part cues", "parts='cues'"),
         ("--base-url http://a:1/v1: no", "base_url='http://a:1/v1': no"),
-        ("(only_seen=True or --only-seen)", "(only_seen=True)"),
+        ("(--only-seen)", "(only_seen=True)"),
+        ("--max-tokens\n  2000 is", "max_tokens=2000 is"),
+        ("--max-tokens\n\n2000 is", "max_tokens=\n\n2000 is"),
+        ("less with\n--familywise\nthan", "less with\nfamilywise=True\nthan"),
         ("cheesebench plan says", "cheesebench.plan(...) says"),
+        ("(cheesebench lint has it)", "(cheesebench.lint(...) has it)"),
+        ("'cheesebench audit' prints them", "cheesebench.audit(...) has them"),
+        (
+            "cheesebench show r\n--protocol p --subject 0 --unparsed",
+            "column unparsed of run.calls()",
+        ),
+        ("with `cheesebench show RUN`.", "with run.calls()."),
+        ("cheesebench report r\n--verify", "cheesebench report r\n--verify"),
         ("--unknown x", "--unknown x"),
         ("pytest --model a --seed 3, then", "pytest --model a --seed 3, then"),
         ("pytest --resume r-1.", "cheesebench.run(..., resume='r-1')."),
@@ -206,15 +217,15 @@ def test_messages_have_arguments_in_place_of_options(said: str, python: str) -> 
     assert in_python(said) == python
 
 
-def test_an_error_keeps_what_was_typed_for_commands() -> None:
+def test_an_error_names_arguments_once_and_options_in_a_command() -> None:
     for text, python in (("--seed -1: no", "seed=-1: no"), ("plain", "plain")):
-        with pytest.raises(OptionError) as caught, named():
+        with pytest.raises(OptionError) as caught, named(), named():
             raise OptionError(text)
-        assert (str(caught.value), caught.value.typed) == (python, text)
-        assert caught.value.of_command == text
-        with pytest.raises(OptionError) as again, named():
-            raise caught.value
-        assert str(again.value) == python
+        assert str(caught.value) == python
+        with pytest.raises(OptionError) as typed, on_command_line(), named():
+            raise OptionError(text)
+        assert str(typed.value) == text
+    assert in_python("--seed 1") == "seed=1", "the command has ended"
 
 
 MADE: Any = None

@@ -467,7 +467,7 @@ def test_a_function_is_a_backend(tmp_path: Path) -> None:
     assert all(spent in one for one in (cell.reason, *cell.causes))
     assert found.verdicts()["reason"].tolist() == [cell.reason]
     assert found.journal()["text"].str.contains(spent).any()
-    assert "--max-tokens 200 is reached" in " ".join(found.report("text").split())
+    assert "max_tokens=200 is reached" in " ".join(found.report("text").split())
     assert "max_tokens=200 is reached" in repr(found)
     assert [one["role"] for one in asked[0]] == ["system", "user"]
     with pytest.raises(PluginError, match=r"mine' returned \[3\]. Return the text of"):
