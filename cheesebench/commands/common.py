@@ -412,7 +412,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
-#: Number of digits of the largest seed that a run draws. It has 128 bits.
+#: Number of digits of the largest seed that a run has ever drawn. Earlier versions drew
+#: 128 bits.
 _SEED_DIGITS = 39
 
 

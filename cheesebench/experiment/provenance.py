@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 #: Key of the recorded option that tells whether the seed was drawn.
 SEED_DRAWN = "seed_drawn"
+#: Number of bits of a drawn seed. It has at most 16 digits, so that a person can type
+#: it, and programs whose numbers are floats keep it. With fewer bits, a server could
+#: find the seed, and so the worlds, while it answers: the seeds of its calls are hashes
+#: of it, and a GPU computes about 2^33 of them a second.
+SEED_BITS = 53
 #: Distributions whose versions can change a result.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
 #: Maximum number of seconds to wait for git, which may be slow on a network drive or in
@@ -48,10 +53,10 @@ _NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def draw_seed() -> int:
-    """Return a new seed for a run: 128 random bits from the operating system. It
+    """Return a new seed for a run: SEED_BITS random bits from the operating system. It
     cannot be predicted.
     """
-    return secrets.randbits(128)
+    return secrets.randbits(SEED_BITS)
 
 
 def new_run_id() -> str:

@@ -214,6 +214,19 @@ def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
     assert b"east.protocol.yaml" in seen
 
 
+def test_a_run_with_a_long_seed_is_resumed(project: pytest.Pytester) -> None:
+    """Seeds that were drawn had up to 39 digits, and a typed one has any length."""
+    for digits in (39, 60):
+        seed, run = "8" * digits, f"of{digits}"
+        given = ("--model", "walker", "lab", "-k", "east")
+        project.runpytest(*given, "--seed", seed, "--cheese-run-id", run)
+        result = project.runpytest(*given, "--resume", run)
+        result.assert_outcomes(passed=1, deselected=2)
+        assert seed in re.sub(r"\s", "", result.stdout.str())
+        with RunLog.open_read_only(project.path / "results" / run) as log:
+            assert log.manifest["options"]["seed"] == int(seed)
+
+
 def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
     project.runpytest(
         "--model", "walker", "--seed", "3", "lab", "--cheese-run-id", "one"
