@@ -17,7 +17,12 @@ from fastapi.responses import JSONResponse
 from openenv.core.env_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
-from pydantic import Field
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from cheesebench.errors import CheeseBenchError, OptionError, UnknownNameError
 from cheesebench.interfaces import ACTIONS
@@ -26,10 +31,11 @@ from cheesebench.records import TrialRecord
 from cheesebench.redaction import quoted
 
 #: Added to every seed of the split ``train``. The sum differs from every seed that a
-#: run draws, because these have at most 128 bits. The seeds and subjects that a client
+#: run draws: these have 53 bits, and had 128. The seeds and subjects that a client
 #: names must be below this number.
 TRAINING = 2**128
 SPLITS = ("train", "test")
+_FIELDS = ("text", "actions", "learnings")
 #: Maximum number of characters of a reply, and of the learnings in it. It is far above
 #: any use.
 LONGEST = 200_000
@@ -46,6 +52,25 @@ class Reply(Action):  # type: ignore[misc]
     )
     """Names from ``ACTIONS``. ``step`` reports other names."""
     learnings: str | None = Field(None, max_length=LONGEST)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told(cls, values: Any, read: ModelWrapValidatorHandler[Reply]) -> Reply:
+        """Raise an error of ours for an impossible reply. OpenEnv's own says only
+        "Invalid message" to its clients.
+        """
+        try:
+            return read(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = str(first["loc"][0]) if first["loc"] else "step"
+            if first["type"] == "extra_forbidden":
+                raise UnknownNameError(
+                    "field of an action called", field, _FIELDS
+                ) from None
+            raise OptionError(
+                f"{field}={quoted(repr(first['input']), 60)}: {first['msg']}."
+            ) from None
 
     @property
     def said(self) -> str:

@@ -22,7 +22,7 @@ from cheesebench.interop.hosted import Hosted, Turns, hosted
 GO, WAIT = "ACTIONS: FORWARD, FORWARD", '{"actions": ["STAY"], "learnings": "it is"}'
 
 
-class Action(BaseModel):
+class Action(BaseModel, extra="forbid"):
     pass
 
 
@@ -243,6 +243,18 @@ def test_an_action_must_have_a_name_of_the_tool(
     one.reset()
     with pytest.raises(UnknownNameError, match="FORWARD"):
         one.step(server.Reply(actions=["FORWRD"]))
+
+
+def test_a_client_learns_what_is_wrong_with_its_action(server: Any) -> None:
+    """OpenEnv tells a client only "Invalid message" of an error of pydantic."""
+    for values, error, said in (
+        ({"actions": "JUMP"}, OptionError, r"actions='JUMP': Input should be a valid list\."),
+        ({"actions": [3]}, OptionError, r"actions=3: Input should be a valid string\."),
+        ({"action": ["STAY"]}, UnknownNameError, "'action'. Did you mean 'actions'"),
+        (["STAY"], OptionError, r"step=\['STAY'\]: Input should be"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            server.Reply.model_validate(values)
 
 
 def test_the_application_reports_mistakes_and_forgives_who_leaves(
