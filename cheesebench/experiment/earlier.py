@@ -33,8 +33,8 @@ class Earlier:
     replayed: Mapping[str, LanguageModel] | None = None
     """Language models of the replayed run, or None if no run is replayed."""
     made_here: bool = True
-    """Whether this user made the resumed run on this machine. It is True, too, if no
-    run is resumed.
+    """Whether this user made the earlier run on this machine. It is True, too, if there
+    is none.
     """
 
 
@@ -59,9 +59,11 @@ def read_earlier(
     if replay is None:
         return Earlier()
     source = RunLog.open_read_only(locate(results, replay, exact=True))
+    manifest = source.manifest
     return Earlier(
         source=source,
-        recorded=source.manifest["options"],
+        recorded=manifest["options"],
+        made_here=made_here(manifest),
         replayed=replayed_models(plugins, source.plans()),
     )
 

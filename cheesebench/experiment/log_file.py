@@ -194,6 +194,9 @@ def read_plan(text: str) -> CellPlan:
     )
     if min(plan.subjects, plan.trials) < 0 or not fits(plan):
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
+    if set("/\\") & set(plan.protocol) or plan.protocol.endswith(".yaml"):
+        # Else a stranger's run could make us read a file that it names.
+        raise ValueError("a plan's protocol is a file")
     return plan
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -139,8 +140,8 @@ class Given:
     origin: str = ""
     """The option that names the resumed or replayed run, as it was given."""
     made_here: bool = True
-    """Whether this user made the resumed run on this machine
-    (``cheesebench.experiment.provenance``). It is True, too, if no run is resumed.
+    """Whether this user made the resumed or replayed run on this machine
+    (``cheesebench.experiment.provenance``). It is True, too, without such a run.
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """The origins of the values that the user did not type."""
@@ -178,15 +179,9 @@ class Given:
         )
 
     def check(self) -> None:
-        """Raise OptionError for a number out of range, for an API key, which would be
-        recorded, and for a file of this machine that a stranger's run names.
+        """Raise OptionError for a number out of range, and for an API key, which would
+        be recorded.
         """
-        # A stranger's run may name prompts and studies, but must not read files of this
-        # machine.
-        for key in ("prompt", "study"):
-            name = str(self.recorded.get(key) or "x")
-            if not name.replace("_", "").replace("-", "").isalnum():
-                self._refuse_recorded(key)
         redacted = redactor()
         for option in OPTIONS:
             value = self.values.get(option.key)
@@ -260,6 +255,17 @@ class Given:
             if option.trusted_only:
                 self._refuse_recorded(option.key)
 
+    def check_file(self, key: str, known: Container[str] = ()) -> None:
+        """Raise OptionError if a stranger's run would decide which file of this machine
+        is read. A recorded name is that of a file if it is not ``known`` or, where
+        nothing is, unless it is a plain word. Call this before the file is read.
+        """
+        names = map(str, as_list(self.recorded.get(key)))
+        if any(
+            name not in known if known else not _WORD.fullmatch(name) for name in names
+        ):
+            self._refuse_recorded(key)
+
     def _refuse_recorded(self, key: str) -> None:
         recorded = self.recorded.get(key)
         if recorded and self.values.get(key) is None and not self.made_here:
@@ -269,6 +275,8 @@ class Given:
             )
 
 
+#: Matches a recorded name that is never that of a file outside the results.
+_WORD = re.compile(r"(yoked:)?[\w=+-]+")
 #: The value of each option that is neither given nor recorded.
 _DEFAULTS = {option.key: False if option.flag else option.default for option in OPTIONS}
 
@@ -424,6 +432,8 @@ def cell_settings(
     values = given.resolve()
     if values.set is not None:
         given = with_set(given, frozen_set(values.set), plugins, values.agent)
+    given.check_file("study", cells.shipped_studies())
+    given.check_file("control")
     study = cells.find_study(values.study, directory) if values.study else None
     if study is not None:
         given = _with_study(given, study)
@@ -645,7 +655,7 @@ def _recorded(
         # Language models and agents may have different designs.
         design=designs.pop() if len(designs) == 1 else values.design,
         seed=seed,
-        study=which.study.name if which.study else None,
+        study=values.study,
     )
     return {**recorded_options(asdict(resolved)), SEED_DRAWN: seed_drawn}
 
@@ -711,6 +721,7 @@ def language_models(
     # The first temperature is the model's setting. A study or a dialogue with several
     # temperatures gives each cell its own.
     typed["temperature"] = next(iter(as_list(values.temperature)), None)
+    given.check_file("prompt")
     typed["prompt"] = _prompt(values.prompt)
     typed |= _pairs(given, "agent_option", values.agent_option)
     own = {name: value for name, value in typed.items() if value is not None}

@@ -74,6 +74,14 @@ def test_a_plan_is_written_and_read_back(log: RunLog) -> None:
             assert log_file.read_plan(text).subjects == 0
 
 
+@pytest.mark.parametrize("name", ["/etc/passwd", "..\\a", "mine.protocol.yaml"])
+def test_a_plan_cannot_name_a_file_to_be_read(log: RunLog, name: str) -> None:
+    [plan] = log.plans()
+    text = log_file.plan_to_json(dataclasses.replace(plan, protocol=name))
+    with pytest.raises(ValueError, match="a plan's protocol is a file"):
+        log_file.read_plan(text)
+
+
 def test_a_manifest_has_what_its_readers_need(log: RunLog) -> None:
     manifest = dict(log.manifest)
     assert log_file.checked_manifest(manifest) == manifest

@@ -304,9 +304,21 @@ def test_a_run_of_a_stranger_decides_nothing_that_matters() -> None:
     assert read(model=["openai/x"], base_url=["http://127.0.0.1:9"]).models == (
         "openai/x",
     )
-    strange.recorded["prompt"] = "../secret.txt"  # type: ignore[index]
-    with pytest.raises(OptionError, match=r"so --prompt ../secret.txt is not used"):
-        read(model=["openai/x"], base_url=["http://127.0.0.1:9"])
+    hostile = {
+        "prompt": ["../secret.txt"],
+        "study": ["../secret.study.yaml", "Makefile"],
+        "control": ["yoked:../run", "yoked:run.sqlite"],
+    }
+    for key, named in hostile.items():
+        for name in named:
+            recorded = {**strange.recorded, key: name}  # type: ignore[dict-item]
+            strange = dataclasses.replace(strange, recorded=recorded)
+            with pytest.raises(OptionError, match=rf"so --{key} {name} is not used"):
+                read(model=["openai/x"], base_url=["http://127.0.0.1:9"])
+        strange = dataclasses.replace(
+            strange,
+            recorded={**strange.recorded, key: None},  # type: ignore[dict-item]
+        )
 
 
 @pytest.mark.parametrize(

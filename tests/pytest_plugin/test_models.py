@@ -512,6 +512,24 @@ def test_a_changed_manifest_sends_no_key_and_starts_nothing(
         assert server.count > 0, "what is typed is meant"
 
 
+def test_a_replay_reads_no_file_that_a_stranger_s_run_names(
+    project: pytest.Pytester,
+) -> None:
+    (project.path / "mine.study.yaml").write_text("secret", encoding="utf-8")
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east"))
+    _set_option(project, study="mine.study.yaml", prompt="mine.study.yaml")
+    replay = ("--model", "replay:one", "lab", "-k", "east")
+    result = project.runpytest(*replay)
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: --model replay:one: that run was not made by you on this machine, so --study mine.study.yaml is not used.*"
+        ]
+    )
+    _set_option(project, study=None)  # A replay reads no prompt.
+    project.runpytest(*replay).assert_outcomes(passed=1)
+
+
 def test_a_run_made_elsewhere_says_where_nothing_is(
     project: pytest.Pytester,
     finished: tuple[FakeServer, tuple[str, ...]],

@@ -49,6 +49,21 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
     assert "## Study: ablation-history" in report
 
 
+def test_a_study_of_ones_own_is_resumed_and_replayed(project: pytest.Pytester) -> None:
+    study = "version: 1\nstudy: s\ntitle: S\ntrials: 1\naxes: {history: [1, 3]}\n"
+    (project.path / "s.study.yaml").write_text(study, encoding="utf-8")
+    typed, end = ("--study", "s.study.yaml"), ("lab", "-k", "east")
+    with FakeServer(FORWARD) as server:
+        model = ("--model", "openai/tiny", "--base-url", server.base_url)
+        project.runpytest(*model, *typed, "--cheese-run-id", "one", *end)
+        paid = server.count
+        for again in ((*model, "--resume", "one"), ("--model", "replay:one")):
+            for more in ((), typed):
+                result = project.runpytest(*again, *more, *end)
+                assert result.parseoutcomes()["inconclusive"] == 2
+        assert server.count == paid
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
