@@ -1073,17 +1073,20 @@ class _Work:
     def do(self) -> Run:
         """Run everything, write the run's report.md, and return the run."""
         try:
-            path = self._run()
+            work, path = self._run()
         except KeyboardInterrupt as error:
             raise KeyboardInterrupt(str(error) or self.interrupted) from None
         found = Run(path, self._plugins)
         for said in (*found._broken(), *found._cut_off()):
             self._tell(f"{said}\n")
         write_whole(path.parent / "report.md", found.report())
+        with found._log() as log:
+            for said in work.tell_finished(log, found.summary):
+                self._tell(f"{said}\n")
         return found
 
-    def _run(self) -> Path:
-        """Run everything and return the file of the log."""
+    def _run(self) -> tuple[ModelRun, Path]:
+        """Run everything. Return the run, which is closed, and the file of its log."""
         given, plugins, here = self._given, self._plugins, Path.cwd()
         values = given.resolve()
         earlier = read_earlier(
@@ -1123,7 +1126,7 @@ class _Work:
             raise
         finally:
             work.close()
-        return path
+        return work, path
 
     def _check_wanted(self) -> None:
         if self.stopped.is_set():

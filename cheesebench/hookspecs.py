@@ -188,6 +188,8 @@ def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
 
 @hookspec
 def cheesebench_run_finished(summary: RunSummary) -> None:
-    """Called once at the end of a pytest session, when the verdicts of its run are
-    known.
+    """Called once at the end of a run, by pytest or by ``cheesebench.run``, when its
+    verdicts are known.
+
+    If a plugin raises, the error is reported, and the run keeps its verdicts.
     """

@@ -21,6 +21,7 @@ from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.earlier import Earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import check_fits, claim
+from cheesebench.experiment.observers import Observers
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from cheesebench.family import LanguageModel
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellCalls, TrialRecord
+    from cheesebench.statistics import RunSummary
 
 #: Seconds between checks for Ctrl-C (and redraws) while a cell is awaited.
 POLL_SECONDS = 0.2
@@ -403,6 +405,19 @@ class ModelRun:
     def causes(self, plan: CellPlan) -> tuple[str, ...]:
         assert self.log is not None
         return self.log.causes(plan).get(plan.key, ())
+
+    def tell_finished(self, log: RunLog, summary: RunSummary) -> list[str]:
+        """Call the hook ``cheesebench_run_finished``. Return a sentence for each
+        observer that failed, in this call or during the run.
+        """
+        failed = [
+            entry.text
+            for entry in log.journal(kind="warning")
+            if entry.text.startswith(Observers.FAILED)
+        ]
+        observers = Observers(self.plugins.hook.cheesebench_run_finished)
+        failed += observers.show(summary=summary)
+        return [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def stop(self) -> None:
         """Stop running; finished trials stay in the log."""

@@ -17,7 +17,6 @@ from cheesebench.budgets import larger_budgets
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LATEST
-from cheesebench.experiment.observers import Observers
 from cheesebench.files import write_whole
 from cheesebench.ini_file import misspelt_variables
 from cheesebench.options import BY_KEY
@@ -219,7 +218,7 @@ class Reporting:
         self._lines.append(_write(comment, log.directory / "comment.md"))
         self._annotate(summary)
         self._lines += written
-        self._say_failed_observers(log, summary)
+        self._lines += run.tell_finished(log, summary)
 
     def _resumable(self, log: RunLog) -> list[CellPlan]:
         """Return the unfinished cells that a resumed run can continue."""
@@ -324,16 +323,6 @@ class Reporting:
         self._annotations += ci.annotate(
             cells, self._paths, root, not run.settings.exit_zero
         )
-
-    def _say_failed_observers(self, log: RunLog, summary: RunSummary) -> None:
-        failed = [
-            entry.text
-            for entry in log.journal(kind="warning")
-            if entry.text.startswith(Observers.FAILED)
-        ]
-        observers = Observers(self._run.plugins.hook.cheesebench_run_finished)
-        failed += observers.show(summary=summary)
-        self._lines += [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def set_exit_status(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode

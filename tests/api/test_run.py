@@ -401,6 +401,27 @@ def test_an_agent_is_a_plugin_and_what_has_no_hook_is_told(tmp_path: Path) -> No
         cheesebench.run("breaks", "dnms", plugins=[bad], results=tmp_path)
 
 
+def test_the_end_of_a_run_is_told_to_its_plugins(tmp_path: Path) -> None:
+    told: list[object] = []
+    lines: list[str] = []
+
+    def finished(summary: cheesebench.RunSummary) -> None:
+        told.append([(cell.plan.protocol, cell.verdict) for cell in summary.cells])
+
+    def fails(summary: cheesebench.RunSummary) -> None:
+        raise OSError("gone")
+
+    plugins = [
+        types.SimpleNamespace(cheesebench_run_finished=one) for one in (fails, finished)
+    ]
+    given: Any = {**FEW, "progress": lines.append, "results": tmp_path}
+    run = cheesebench.run("random", "dnms", plugins=plugins, **given)
+    [cell] = run.summary.cells
+    assert told == [[("dnms", cell.verdict)]]
+    [failed] = [line for line in lines if "observer" in line]
+    assert "failed in fails: OSError: gone; " in failed
+
+
 class _Function:
     """A connection to a function of the notebook."""
 
