@@ -14,6 +14,8 @@ from cheesebench.files import read_bytes
 from cheesebench.options import BY_KEY, LONG, Option
 
 FILE = "pyproject.toml"
+#: Maximum size in bytes of a pyproject.toml.
+_MOST_BYTES = 1024 * 1024
 #: Spellings of the option that names a profile.
 SPELLINGS = ("--profile", f"{LONG}profile")
 
@@ -60,7 +62,10 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
 
 def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
-        content = tomllib.loads(read_bytes(path, 2**20).decode())
+        data = read_bytes(path, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES // 1024} KB")
+        content = tomllib.loads(data.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise OptionError(
             f"{path} cannot be read: {error}. Correct the file."

@@ -102,6 +102,12 @@ def test_a_value_of_the_wrong_kind_is_shown(
         read_profile("nightly", path)
 
 
+def test_a_large_file_is_refused_instead_of_cut(tmp_path: Path) -> None:
+    path = write(tmp_path, "#\n" * 2**19 + "[tool.cheesebench.profiles.nightly]\n")
+    with pytest.raises(OptionError, match="it has more than 1024 KB"):
+        read_profile("nightly", path)
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 #: The default design and view for people. A resumed run keeps the design and view that
 #: it was started with.
 _DESIGN, _VIEW = "cohort", "ascii_2d"
+#: Maximum size in bytes of a text that people read.
+_MOST_BYTES = 64 * 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -382,10 +384,15 @@ def _paragraphs(path: str | None) -> list[str]:
     if path is None:
         return []
     try:
-        text = read_bytes(path, 2**16).decode()
+        content = read_bytes(path, _MOST_BYTES + 1)
+        text = content.decode() if len(content) <= _MOST_BYTES else ""
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise OptionError(
             f"{path} cannot be read: {why}. Name a text file (UTF-8)."
         ) from None
+    if len(content) > _MOST_BYTES:
+        raise OptionError(
+            f"{path} has more than {_MOST_BYTES // 1024} KB. Shorten the text."
+        )
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

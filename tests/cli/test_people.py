@@ -8,6 +8,7 @@ import signal
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,10 @@ def link(directory: Path) -> str:
     return found
 
 
+#: Seconds after which a server that is not there has failed.
+PATIENCE = 60.0
+
+
 @contextlib.contextmanager
 def visited(directory: Path, visit: Callable[[str], None]) -> Iterator[None]:
     """Visit the server that the block starts here, then end it by a signal."""
@@ -59,8 +64,13 @@ def visited(directory: Path, visit: Callable[[str], None]) -> Iterator[None]:
     over = threading.Event()
 
     def go() -> None:
+        latest = time.monotonic() + PATIENCE
         while not (base := link(directory)):
             if over.wait(0.02):
+                return
+            if time.monotonic() > latest:
+                # Nothing may have begun that handles SIGTERM.
+                os.kill(os.getpid(), signal.SIGINT)
                 return
         try:
             visit(base)
@@ -77,12 +87,13 @@ def visited(directory: Path, visit: Callable[[str], None]) -> Iterator[None]:
         over.set()
         thread.join(30)
     assert not seen, seen
+    assert not thread.is_alive()
 
 
 def take_part(base: str) -> None:
     token = join(base)
-    while not act(base, token, "FORWARD")["over"]:
-        pass
+    answers = (act(base, token, "FORWARD") for _ in range(1000))
+    assert any(answer["over"] for answer in answers)
 
 
 def texts(log: RunLog, kind: str) -> list[str]:
@@ -239,6 +250,14 @@ def test_a_text_is_read_paragraph_by_paragraph(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(
         OptionError, match=r"text cannot be read: it is not UTF-8. Name a text file"
+    ):
+        _paragraphs(str(path))
+    path.write_text("a" * 65_536, encoding="utf-8")
+    assert _paragraphs(str(path)) == ["a" * 65_536]
+    path.write_text("a" * 65_535 + "\N{BULLET}", encoding="utf-8")
+    with pytest.raises(
+        OptionError,
+        match=r"text has more than 64 KB\. Shorten the text\.$",
     ):
         _paragraphs(str(path))
     with pytest.raises(
