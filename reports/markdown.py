@@ -240,7 +240,7 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     options = words.mapping(manifest.get("options"))
     designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
     facts.append(("frozen set", summary.frozen_set))
-    facts.append(("seed", said_seed(options)))
+    facts.append(("seed", _said_seed(options)))
     facts.append(("design", ", ".join(designs) or options.get("design")))
     # The option 'agent' names the agent of language models, if there are any. A
     # baseline acts by itself.
@@ -265,13 +265,13 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     ]
 
 
-def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn or given. If it was given, the worlds
-    of the run were known in advance.
+def _said_seed(options: Mapping[str, Any]) -> str:
+    """Return the seed, and whether it was drawn or given, or "" if there is none. If it
+    was given, the worlds of the run were known in advance.
     """
-    return (
-        f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'given'})"
-    )
+    seed = options.get("seed")
+    origin = "drawn" if options.get("seed_drawn") else "given"
+    return "" if seed is None else f"{seed} ({origin})"
 
 
 def _shown(value: object) -> str:

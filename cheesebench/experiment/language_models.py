@@ -367,7 +367,7 @@ ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
 #: The priority of subjects that run ahead is lower by this much (in calls), so that
 #: subjects of the present set go first.
-OVERSUBSCRIPTION = 1e12
+YIELDED = 1e12
 #: Seconds between checks on whether the last replies have arrived.
 LANDING = 0.05
 #: Maximum number of seconds for closing a connection.
@@ -936,7 +936,7 @@ class ModelWorker:
         try:
             # Among waiting subjects, the one with the most calls left goes first.
             steps = job.specification.most_calls
-            yielding = OVERSUBSCRIPTION if job in self.speculative else 0
+            yielding = YIELDED if job in self.speculative else 0
             caller = self._callers[job] = self._models.caller(
                 job, work=job.plan.trials * steps - yielding
             )
@@ -944,7 +944,7 @@ class ModelWorker:
                 async for record, events in life:
                     report(Report(trials=((record, tuple(events)),)))
                     trials += 1
-                    yielding = OVERSUBSCRIPTION if job in self.speculative else 0
+                    yielding = YIELDED if job in self.speculative else 0
                     caller.work = (job.plan.trials - trials) * steps - yielding
         except RunLogError:
             raise

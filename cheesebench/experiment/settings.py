@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -255,7 +255,7 @@ class Given:
             if option.trusted_only:
                 self._refuse_recorded(option.key)
 
-    def check_file(self, key: str, known: Container[str] = ()) -> None:
+    def check_file(self, key: str, known: Collection[str] = ()) -> None:
         """Raise OptionError if a stranger's run would decide which file of this machine
         is read. A recorded name is that of a file if it is not ``known`` or, where
         nothing is, unless it is a plain word. Call this before the file is read.

@@ -14,7 +14,7 @@ from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord
 from cheesebench.reports import cells as words
 from cheesebench.reports import html, text
 from cheesebench.reports.cells import interval, settings_table
-from cheesebench.reports.markdown import render
+from cheesebench.reports.markdown import render, run_facts
 from cheesebench.reports.markdown import table as drawn
 from cheesebench.statistics import RunSummary, summarise_run
 
@@ -131,6 +131,20 @@ def test_the_manifest_says_which_run_it_was(
         assert expected in facts
     assert table(section(report, "Protocols"))[0]["sha256"] == "0123456789ab"
     assert "80 %; declared; C57BL/6; PMC1; declared" in report
+
+
+def test_a_run_without_a_seed_names_none(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    run = make_run([(make_plan("pool"), 0.5)])
+    for options, said in (
+        ({}, None),
+        ({"seed": 0}, "0 (given)"),
+        ({"seed": 7, "seed_drawn": True}, "7 (drawn)"),
+    ):
+        manifest = {**run.manifest, "options": options}
+        facts = dict(run_facts(replace(run, manifest=manifest)))
+        assert facts.get("seed") == said
 
 
 def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> None:
