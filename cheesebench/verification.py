@@ -44,7 +44,9 @@ def _unheard(said: object) -> None:
 
 
 #: Number of trials of each cell that ``replay_counted`` has replayed in this process,
-#: by the digest of its log's rows.
+#: by the digest of its log's rows. A run that this process has made is not in it: its
+#: workers read the code from the disk, where an upgrade may have changed it since this
+#: process began, and only the replay would notice.
 REPLAYED: dict[str, dict[records.CellKey, int]] = {}
 
 

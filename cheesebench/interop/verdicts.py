@@ -97,24 +97,23 @@ class ScoreVerdict(tables.Tabular):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The notes, and how many comparisons only the imagined pair leaves open."""
+        """The notes, and which columns count an imagined pair, if one has one."""
+        graded = [one for one in self.tasks if one.seen_p is not None]
+        if not graded:
+            return self.notes
+        imagined = any(one.seen_p != one.p_value for one in graded)
+        said = f"{_IMAGINED}{self._hidden(graded)}" if imagined else _ONLY_SEEN
+        return (*self.notes, arguments.in_python(said))
+
+    def _hidden(self, graded: Iterable[answers.TaskVerdict]) -> str:
+        """Return how many comparisons the imagined pair may leave open, or ""."""
         hidden = sum(
-            one.answer == "undecided"
-            and one.seen_p < ALPHA
-            and one.seen_p != one.p_value
-            for one in self.tasks
-            if one.seen_p is not None
+            one.answer == "undecided" and (one.seen_p or 0.0) < ALPHA for one in graded
         )
         if not hidden:
-            return self.notes
-        return (
-            *self.notes,
-            arguments.in_python(
-                f"{plural(hidden, 'undecided comparison')} with p_seen below {ALPHA:g}: graded scores get one more pair, "
-                "an imagined total loss for the model that is ahead. Where such a loss cannot happen, --only-seen leaves "
-                "it out."
-            ),
-        )
+            return ""
+        have = f"{plural(hidden, 'undecided comparison')} {'has' if hidden == 1 else 'have'}"
+        return f" {have} p_seen below {ALPHA:g}: where such a loss cannot happen, --only-seen leaves the pair out."
 
     @property
     def worse(self) -> bool:
@@ -138,6 +137,17 @@ class ScoreVerdict(tables.Tabular):
                 *self.notes,
             ]
         )
+
+
+#: What the columns of a table of graded scores count.
+_IMAGINED = (
+    "Graded scores: p_value, p_holm and difference_low to difference_high count one imagined pair more, a total loss for the "
+    "model that is ahead; p_seen and seen_low to seen_high do not."
+)
+_ONLY_SEEN = (
+    "Only the observed pairs count (--only-seen), so p_seen and seen_low to seen_high repeat p_value and difference_low to "
+    "difference_high."
+)
 
 
 def _row(one: answers.TaskVerdict) -> dict[str, object]:

@@ -835,12 +835,17 @@ def test_the_pairs_alone_decide_if_asked() -> None:
     second = [0.5, 0.55, 0.6, 0.5, 0.4, 0.55, 0.5, 0.6]
     [whole] = cheesebench.verdict(first, second).rows()
     [seen] = cheesebench.verdict(first, second, only_seen=True).rows()
-    told = [
+    [with_pair], [without] = (
         cheesebench.verdict(first, second, only_seen=one).told for one in (False, True)
-    ]
-    assert not told[1]
-    assert told[0][0].startswith("1 undecided comparison with p_seen below 0.05: ")
-    assert "only_seen=True leaves it out" in told[0][0]
+    )
+    assert with_pair.startswith("Graded scores: p_value, p_holm and difference_low to")
+    assert with_pair.endswith(
+        " 1 undecided comparison has p_seen below 0.05: where such a loss cannot happen, only_seen=True leaves the pair out."
+    )
+    assert without.startswith("Only the observed pairs count (only_seen=True), so p_")
+    alike = cheesebench.verdict(first, [one - 0.01 for one in first[::-1]]).told
+    assert "p_seen and seen_low to seen_high do not." in alike[0]
+    assert "undecided comparison" not in alike[0]
     assert (whole["verdict"], seen["verdict"]) == ("undecided", "better")
     assert whole["p_seen"] == seen["p_seen"] == seen["p_holm"] == 2 * 0.5**8
     ends = [seen[f"difference_{end}"] for end in ("low", "high")]
@@ -848,6 +853,7 @@ def test_the_pairs_alone_decide_if_asked() -> None:
     assert "p would be 0.148" in str(seen["reason"])
     right = [1.0] * 8, [0.0] * 8
     [exact] = cheesebench.verdict(*right).rows()
+    assert not cheesebench.verdict(*right).told, "no pair is imagined"
     assert exact["p_seen"] is exact["seen_low"] is None
     assert cheesebench.verdict(*right, only_seen=True).rows() == [exact]
     with pytest.raises(cheesebench.OptionError, match="only_seen=True is about two"):
