@@ -640,7 +640,7 @@ def test_subjects_of_several_items_are_told() -> None:
     other = topics.assign(score=0.5)
     for second, value in ((None, 0.5), (other, None)):
         found = cheesebench.verdict(topics, second, value=value, cluster="topic")
-        assert found.told == (said.format("topic"),)
+        assert found.notes == (said.format("topic"),)
 
 
 def test_a_cluster_of_a_data_frame_is_a_subject_or_is_told() -> None:
@@ -957,14 +957,14 @@ def test_a_key_of_another_name_in_another_order_is_told() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": range(30), "score": np.linspace(0, 1, 30)})
     turned = frame[::-1].reset_index(drop=True)
-    [note] = cheesebench.verdict(frame, turned).told
+    [note] = cheesebench.verdict(frame, turned).notes
     assert "paired by position, but 'id' has the same values" in note
-    assert cheesebench.verdict(frame, frame).told == ()
+    assert cheesebench.verdict(frame, frame).notes == ()
     other = frame.rename(columns={"id": "question"})
-    [note] = cheesebench.verdict(frame, other).told
+    [note] = cheesebench.verdict(frame, other).notes
     assert note.startswith("Rows are paired by position, because")
     named = [one.rename(columns={"id": "item"}) for one in (frame, turned)]
-    assert cheesebench.verdict(*named).told == ()
+    assert cheesebench.verdict(*named).notes == ()
 
 
 def test_remedies_for_models_and_columns_of_data_frames() -> None:
