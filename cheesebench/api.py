@@ -655,11 +655,15 @@ class Run:
         return "\n".join([shown, *(f"{one}\n" for one in below)]) if below else shown
 
     def _too_few(self) -> list[str]:
-        """Return which undecided cells could not PASS with so few subjects."""
+        """Return which undecided cells could not PASS with so few subjects, and which
+        designs never give a PASS.
+        """
         cells = self.summary.cells
-        plans = (one.plan for one in cells if one.verdict == "INCONCLUSIVE")
-        said = Question.too_few(one for one in plans if not one.control)
-        return [said] if said else []
+        plans = [one.plan for one in cells if one.verdict == "INCONCLUSIVE"]
+        plain = [one for one in plans if not one.control]
+        designs = dict.fromkeys(one.design for one in plain if not one.claims)
+        said = [f"Design '{one}' never gives a PASS or a FAIL." for one in designs]
+        return [*filter(None, [Question.too_few(plain)]), *said]
 
     def _controls(self) -> list[str]:
         """Return the results of the controls (only their number if there are many),

@@ -525,7 +525,7 @@ def _held(
     scores = _without_na(columns["score"])
     # The rows of one model keep their labels in the whole frame.
     rows = given.index if hasattr(given, "iloc") else range(len(scores))
-    places = [(found.path, row) for row in rows]
+    places = [(found.path, f" row {row}") for row in rows]
     named = {
         held: _names(columns[held], rows, f"{found.path}: row", held)
         for held in sorted(columns.keys() - {"score"})

@@ -124,6 +124,13 @@ def test_what_python_shows_names_arguments(lab: Path) -> None:
     assert [one for text in told for one in options_in(text)] == []
 
 
+def test_a_notebook_says_that_a_design_gives_no_verdict(lab: Path) -> None:
+    run = cheesebench.run("random", lab, design="smoke", progress=False)
+    said = "Design 'smoke' never gives a PASS or a FAIL"
+    assert repr(run).endswith(f"; {said}>")
+    assert run._repr_markdown_().endswith(f"{said}.\n")
+
+
 MISTAKES: dict[str, Callable[[], object]] = {
     "a run with its id": lambda: cheesebench.run("random", run_id="plain", subjects=0),
     "an option of models": lambda: cheesebench.run("random", history=3),

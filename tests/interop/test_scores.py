@@ -568,7 +568,7 @@ def test_scores_in_memory_are_those_of_a_file_in_the_units_of_the_limits(
     ).tasks
     assert missing == cheesebench.verdict(scores, value=5, limits=(0, 10)).tasks[0]
     with pytest.raises(
-        cheesebench.OptionError, match=r"these scores:7: .* Give limits="
+        cheesebench.OptionError, match=r"these scores: row 7: .* Give limits="
     ):
         cheesebench.verdict([0.5] * 7 + [5], value=0.5)
     with pytest.raises(
@@ -1004,8 +1004,8 @@ def test_an_answer_beside_an_interval_with_0_says_why_and_has_the_columns_names(
 @pytest.mark.parametrize(
     ("row", "column", "value", "said"),
     [
-        ("r5", "score", "oops", "^c:r5: the score 'oops' is not a number"),
-        ("r7", "score", 1.2, "^b:r7: the score 1.2 is not between"),
+        ("r5", "score", "oops", "^c: row r5: the score 'oops' is not a number"),
+        ("r7", "score", 1.2, "^b: row r7: the score 1.2 is not between"),
         ("r9", "item", None, "^a: row r9 has no item"),
         ("r9", "model", None, "^the data frame: row r9 has no model"),
     ],
