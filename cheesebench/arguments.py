@@ -67,6 +67,8 @@ _CALLS = {
     "--range LOW HIGH": "limits=(LOW, HIGH)",
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
     r"\bcheesebench (plan|lint) (says|has)": r"cheesebench.\1(...) \2",
+    r"The environment variable (\w+) has no key. Export it": r"The environment variable \1 has no key. Set it "
+    r"(os.environ['\1'] = KEY)",
     "'cheesebench audit' prints": "cheesebench.audit(...) has",
     r"\bcheesebench show \S+ --protocol \S+ --subject \d+ --unparsed": "column unparsed of run.calls()",
     r"`?\bcheesebench show RUN\b`?": "run.calls()",

@@ -294,7 +294,7 @@ def _of_value(models: Sequence[Scores], bar: float, units: _Units) -> ScoreVerdi
 def _check_two(only_seen: bool, are_two: bool) -> None:
     if only_seen and not are_two:
         raise OptionError(
-            "--only-seen is about two models, and there is only one. Remove it."
+            "--only-seen is about two models that are compared, and here each is judged alone. Remove it."
         )
 
 

@@ -198,6 +198,10 @@ def test_every_option_is_read_by_what_it_takes() -> None:
         ("--max-tokens\n\n2000 is", "max_tokens=\n\n2000 is"),
         ("less with\n--familywise\nthan", "less with\nfamilywise=True\nthan"),
         ("cheesebench plan says", "cheesebench.plan(...) says"),
+        (
+            "The environment variable A_KEY has no key. Export it, or give --base-url for",
+            "The environment variable A_KEY has no key. Set it (os.environ['A_KEY'] = KEY), or give base_url= for",
+        ),
         ("(cheesebench lint has it)", "(cheesebench.lint(...) has it)"),
         ("'cheesebench audit' prints them", "cheesebench.audit(...) has them"),
         (

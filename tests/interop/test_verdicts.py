@@ -194,7 +194,7 @@ def test_frames_with_other_keys_are_not_paired() -> None:
 
 
 def test_only_seen_needs_two_models() -> None:
-    with pytest.raises(OptionError, match=r"there is only one. Remove it"):
+    with pytest.raises(OptionError, match=r"here each is judged alone. Remove it"):
         cheesebench.verdict([1.0, 0.0], value=0.5, only_seen=True)
 
 
