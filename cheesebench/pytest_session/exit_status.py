@@ -226,6 +226,9 @@ _CHANGED = (
 #: Matches the cause of trials that were not run because the session's minutes were
 #: over.
 _TIME_IS_OVER = re.compile(r"the run has taken [^;]*; --max-minutes \S+ is reached$")
+#: Matches the cause of trials that were not run because a budget was spent while the
+#: server failed. The group is the server's fault.
+_FAILING = re.compile(r"the run has .* while the server did not answer \((.*?)\)?$")
 #: Patterns for the beginnings of causes, with the remedy.
 _TO_MEND = tuple(
     (re.compile(beginning), what)
@@ -236,7 +239,7 @@ _TO_MEND = tuple(
             "See to it that the server answers in time, or give it more time with --cheese-timeout",
         ),
         (
-            "connection: |timeout: |the run has .* while the server did not answer",
+            "connection: |timeout: ",
             "See to it that the server runs and can be reached",
         ),
         ("server: ", "Mend the server (its own log says more)"),
@@ -367,8 +370,10 @@ def _to_mend(found: Findings) -> str:
     cause = next(filter(CellResult.kept, found.faults), next(iter(found.faults), ""))
     if _TIME_IS_OVER.match(cause):
         return f"Continue the run with {_resume(found)}. It then has its minutes once more."
-    fitting = (text for pattern, text in _TO_MEND if pattern.match(cause))
-    text = next(fitting, calling.to_mend(cause) or "Remove the cause")
+    failing = _FAILING.match(cause)
+    fault = failing[1] if failing else cause
+    fitting = (text for pattern, text in _TO_MEND if pattern.match(fault))
+    text = next(fitting, calling.to_mend(fault) or "Remove the cause")
     kept = CellResult.kept(cause)
     if "refused" in kept and found.may_retry and not found.in_ci:
         again = f"`--resume {found.run_id} --retry-errors`"

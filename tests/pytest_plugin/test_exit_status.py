@@ -230,7 +230,8 @@ def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:
         ("authentication: http://a:1 answers 401: no", "See to it that the server accepts the key,"),
         ("unknown model: http://a:1 answers 404: no", "See to it that the server has the model"),
         ("the calls of one trial took more than 60 s (--trial-timeout)", "Make the server faster, or raise --trial-timeout,"),
-        ("the run has cost $9; --max-cost 9 is reached while the server did not answer (no)", "See to it that the server runs"),
+        ("the run has cost $9; --max-cost 9 is reached while the server did not answer (server: no)", "Mend the server"),
+        ("the run has cost $9; --max-cost 9 is reached while the server did not answer (connection: no [...]", "See to it that"),
         ("ValueError: no (agent.py:7)", "Remove the cause,"),
     ],
 )  # fmt: skip

@@ -153,6 +153,7 @@ def test_only_the_selected_cells_are_run(project: pytest.Pytester) -> None:
         (("nowhere",), 4, "file or directory not found: nowhere. Correct the path."),
         (("lab", "-k", "east west"), 4, "Wrong expression passed to '-k': east west: *. Correct the expression."),
     ],
+    ids=["misspelt", "xdist", "bare", "nowhere", "expression"],
 )  # fmt: skip
 def test_a_session_without_a_test_says_why_in_terminal_junit_and_on_github(
     project: pytest.Pytester,
