@@ -727,8 +727,12 @@ class _Pairs:
         if count < _fewest(tests) or not self.differences.any():
             return None
         spread = (self.differences.var(ddof=1) * count + imagined) ** 0.5
-        wanted = quantile(ALPHA / 2 / tests, None) + quantile(1 - POWER, None)
-        return float(min(1.0, (wanted * spread + imagined) / count))
+        often = quantile(1 - POWER, None) * spread
+        found = quantile(ALPHA / 2 / tests, None) * spread + imagined
+        if imagined:
+            # So much gain that no total loss among these pairs is no luck.
+            found = max(found, count * ((tests / ALPHA) ** (1 / count) - 1))
+        return float(min(1.0, (found + often) / count))
 
 
 def _in_units(

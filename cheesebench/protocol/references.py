@@ -10,7 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, combinations
 from typing import Any, Literal
 
 from cheesebench.amounts import number as amount
@@ -792,16 +792,16 @@ class _Resolver:
             self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
 
     def _check_direction(self, value: float, curve: Sequence[float]) -> None:
-        """Warn (341) of ``better`` if the animals' curve goes the other way: most of
-        its steps do, and the value is worse than the first session by more than the
-        margin.
+        """Warn (341) of ``better`` if the animals' curve goes the other way: most pairs
+        of its sessions do, and the value is worse than the first session by more than
+        the margin. Single steps would say little where a long curve ends in a plateau.
         """
         own, better = curve[: max(self.judged)], self.written.better
         if better not in _AGAINST or len(own) < 3:
             return
         sign, goes, other = _AGAINST[better]
-        steps = [sign * (after - before) for before, after in pairwise(own)]
-        is_against = sum(step > 0 for step in steps) * 3 >= len(steps) * 2
+        pairs = [sign * (after - before) for before, after in combinations(own, 2)]
+        is_against = sum(pair > 0 for pair in pairs) * 3 >= len(pairs) * 2
         if not is_against or sign * (value - own[0]) <= (self.written.margin or 0):
             return
         sentence = (

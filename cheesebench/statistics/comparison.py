@@ -363,11 +363,15 @@ def paired_p_value(
 
     The null hypothesis is that the differences are symmetric about zero. With
     ``imagined``, the size of a difference that is added against the leading side, the
-    null hypothesis is that the mean difference is zero.
+    null hypothesis is that the mean difference is zero. Then p is no smaller than by
+    ``_rare_losses``: against many small gains, flips with one loss more are too few.
     """
     import numpy as np
 
     values = np.asarray(differences, dtype=float)
+    # Sums are compared within rounding errors, so the unit must not matter.
+    unit = float(np.abs(values).max(initial=imagined)) or 1.0
+    values, imagined = values / unit, imagined / unit
     ahead = abs(float(values.sum())) - imagined
     # The sizes are sorted, so that the result depends neither on the order of pairs nor
     # on names.
@@ -375,7 +379,21 @@ def paired_p_value(
     sizes = sizes[sizes > 0]
     if len(values) < 2 or ahead <= 1e-12:
         return 1.0
-    return _tail_of_flips(sizes, ahead - 1e-9, seed)
+    p_value = _tail_of_flips(sizes, ahead - 1e-9, seed)
+    return max(p_value, _rare_losses(values / imagined)) if imagined else p_value
+
+
+def _rare_losses(differences: NDArray[np.float64]) -> float:
+    """Return how likely it is to see no more losses of the leading side than these, if
+    losses of size 1 are as frequent as its mean gain would need to be worth nothing. A
+    smaller loss counts with its square.
+    """
+    from scipy.special import betainc
+
+    gains = differences * math.copysign(1, float(differences.sum()))
+    count, losses = len(gains), float((gains[gains < 0] ** 2).sum())
+    gain = (float(gains.sum()) + losses) / (count - losses)
+    return float(betainc(count - losses, losses + 1, 1 / (1 + gain)))
 
 
 def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> float:

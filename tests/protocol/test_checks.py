@@ -530,13 +530,17 @@ def test_names_and_first_values_that_are_meant(text: str, findings: Findings) ->
         ("[2, 2.5, 3, 4]", "higher", False),
         ("[3, 8, 9, 4]", "lower", False),
         ("[4.9, 4.5, 4.4, 4]", "higher", False),
+        # Steps of a plateau go up and down.
+        ("[20, 12, 7, 5, 6, 4, 5, 4.5, 5.5, 4]", "higher", True),
+        ("[20, 12, 7, 5, 6, 4, 5, 4.5, 5.5, 4]", "lower", False),
+        ("[6, 4, 5, 4.5, 5.5, 4]", "higher", False),
     ],
 )
 def test_a_verdict_goes_the_way_of_the_animals(
     curve: str, better: str, warned: bool, findings: Findings
 ) -> None:
     text = (
-        "vars: {errors: 20}\nmeasures: {got: errors}\nschedule: {one: {sessions: 4}}\n"
+        f"vars: {{errors: 20}}\nmeasures: {{got: errors}}\nschedule: {{one: {{sessions: {curve.count(',') + 1}}}}}\n"
         + f"reference: [{{measure: got, value: 4, curve: {curve}, better: {better}, margin: 1, range: [0, 30], status: x}}]\n"
         + ERRING
     )

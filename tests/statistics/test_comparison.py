@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from cheesebench.errors import ComparisonError
 from cheesebench.records import (
@@ -346,6 +346,43 @@ def test_a_p_value_that_draws_can_show_is_drawn() -> None:
     assert found is not None
     assert found * 10_000 == pytest.approx(round(found * 10_000))
     assert found > 0.0002
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1.0, 1e6, 1e12])
+def test_a_p_value_does_not_depend_on_the_unit(unit: float) -> None:
+    differences = [0.37, 0.91, -0.12, 0.58, 0.44, 0.93, 0.71, 0.26]
+    found = compare_differences([[unit * one for one in differences]], seed=0)
+    assert found.p_value == 4 / 256
+
+
+@pytest.mark.parametrize("gains", [2.2, 3.2, 4.8])
+def test_small_gains_with_a_rare_total_loss_are_seldom_called_better(
+    gains: float,
+) -> None:
+    """Both are equally good: the mean difference is zero."""
+    pairs = 100
+    gain = gains / pairs
+    chances = binom(pairs, gain / (1 + gain))
+    found = {
+        p_with_imagined([gain] * (pairs - losses) + [-1.0] * losses): losses
+        for losses in range(5)
+    }
+    for most in (0.05, 0.001):
+        wrong = [losses for p, losses in found.items() if p <= most]
+        assert sum(map(chances.pmf, wrong)) <= most
+
+
+def p_with_imagined(differences: list[float]) -> float:
+    found = compare_differences([differences], seed=0, imagined=1.0).p_value
+    assert found is not None
+    return found
+
+
+def test_noise_is_no_rare_loss() -> None:
+    differences = [0.06 + 0.3 * (-1) ** n for n in range(200)]
+    seen = compare_differences([differences], seed=0).p_value
+    assert seen is not None
+    assert seen < p_with_imagined(differences) < 0.02
 
 
 @given(st.integers(0, 2000), st.integers(0, 2000), st.integers(2, 9))
