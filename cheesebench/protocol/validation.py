@@ -251,8 +251,10 @@ def ability_scale(specification: Specification) -> records.AbilityScale | None:
             ideal = float(intact["numbers"]["found"]["rate"])
         except (TypeError, LookupError, ValueError):
             continue
-        # If the intact adversary fails, its rate may be too low to be the ideal.
-        if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
+        # If the intact adversary fails or is undecided, its rate may be too low to be
+        # the ideal.
+        is_ideal = intact["verdict"] not in ("FAIL", "undecided")
+        if 0 <= (without := max(proved)) < ideal <= 1 and is_ideal:
             return records.AbilityScale(without=without, ideal=ideal)
     return None
 
@@ -507,16 +509,16 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     the audit has no verdict on one of its lesions.
 
     The construct fails if the intact subject fails, if any lesion fails (also one that
-    should not matter), or if a subject passes that remembers too little.
+    should not matter), or if a subject passes that remembers too little. If any of
+    these rows is undecided, it is not validated.
     """
     construct = specification.construct
     assert construct is not None
-    if _passed_without(specification, report):
-        return "failed"
-    if any(one.get("verdict") == "FAIL" for one in _rows(report, RULE)):
+    rows = [one.get("verdict") for one in _rows(report, RULE)]
+    if "FAIL" in rows or _passed_without(specification, report):
         return "failed"
     named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
     verdicts = _of_lesions(_tried(report), named)
-    if verdicts == {"ok"}:
+    if verdicts == {"ok"} and "undecided" not in rows:
         return "validated"
     return "searched" if verdicts <= {"ok", "undecided"} else "declared"

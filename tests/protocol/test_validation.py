@@ -164,6 +164,8 @@ def test_a_row_without_a_bound_may_fail_it(tmp_path: Path, lesion: str) -> None:
     assert status(tmp_path, specification, content) == "validated"
     row["verdict"] = "FAIL"
     assert status(tmp_path, specification, content) == "failed"
+    row["verdict"] = "undecided"
+    assert status(tmp_path, specification, content) == "searched"
 
 
 def test_what_was_only_searched_is_not_validated(tmp_path: Path) -> None:
@@ -476,6 +478,7 @@ def test_the_scale_of_ability_has_proved_ends(tmp_path: Path) -> None:
     assert ability_scale(specification) == AbilityScale(without=0.3, ideal=0.9)
     for rows in (
         [*ends, tried("intact", "FAIL", found={"rate": 0.9})],
+        [*ends, tried("intact", "undecided", found={"rate": 0.9})],
         [*ends, tried("intact", found={"rate": 0.3})],
         [ends[0], tried("anhedonia", at_most=0.5, proven=None), intact],
         [ends[0], intact],

@@ -15,7 +15,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from cheesebench.interfaces import RUNNING, STAY, Scene, View
 from cheesebench.lesions import MOST_SCENES, Lesion
@@ -63,10 +63,19 @@ class Plan:
 class Solver(search.Search):
     """The audit's search, in which each hypothesis itself knows whether its trial is a
     success.
+
+    If a measure stands for the success, the mean of the measure counts, too. So of
+    trials that end alike, the one with the better value is worth more: a subject that
+    can no longer pass makes the best of the trial.
     """
 
     def __init__(self, program: Program, specification: Specification) -> None:
         super().__init__(program, specification)
+        about = specification.judged
+        self._about = about if specification.document.success is None else None
+        self._measure = about and program.measures.get(about.measure)
+        #: Whether a measure stands for the success.
+        self.is_measured = self._about is not None
         self._groups = [
             tuple(group)
             for group in program.geometry.arena.groups.values()
@@ -103,10 +112,23 @@ class Solver(search.Search):
                     else:
                         self.follow(node, search.WAIT)
                 if self.judged(node.life):
-                    found.add(node.ending(), True)
+                    found.add(node.ending(self.worth(node.life)), True)
 
     def judged(self, life: ArenaSubject) -> bool | None:
         return life.is_success()
+
+    def worth(self, life: ArenaSubject) -> float:
+        """Return the value of the measure in the direction that the verdict asks for,
+        or minus infinity if the trial has none. It is 0 if no measure stands for the
+        success.
+        """
+        if self._about is None or self._measure is None:
+            return 0.0
+        value = cast(float, self._measure(life))
+        if not math.isfinite(value):
+            return -math.inf
+        distances = {"higher": -value, "lower": value}
+        return -distances.get(self._about.better or "", abs(value - self._about.value))
 
 
 class Plans:
@@ -199,9 +221,13 @@ class Plans:
         found = self._search(life)
         if found.shortest is not None:
             lists.insert(0, found.shortest.moves)
-            self._soonest[life.stage] = min(
-                self._soonest.get(life.stage, NEVER), found.shortest.steps
-            )
+            # A success that lasts until the limit, or is the value of a measure when
+            # the trial ends, takes whatever time is left. So its steps do not say how
+            # late it can still begin.
+            if not (found.shortest.is_cut_off or self._solver.is_measured):
+                self._soonest[life.stage] = min(
+                    self._soonest.get(life.stage, NEVER), found.shortest.steps
+                )
             general = self._general.setdefault(life.state, [])
             if (moves := _generalised(found.shortest.moves, life)) not in general:
                 general.insert(0, moves)

@@ -11,6 +11,7 @@ import random
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from cheesebench.interfaces import STAY, AuditFinding, AuditSettings, AuditVerdict
@@ -110,7 +111,7 @@ class Ceiling:
         is_proved = self.is_proved(at_most)
         if (
             self.is_contradicted
-            or self._goes_beyond
+            or self.goes_beyond
             or (self.surely > at_most + 1e-9 and not is_proved)
         ):
             return "FAIL"
@@ -140,7 +141,7 @@ class Ceiling:
         return self.proven is not None and self.proven <= at_most + 1e-9
 
     @property
-    def _goes_beyond(self) -> bool:
+    def goes_beyond(self) -> bool:
         """Whether the 95 % interval of the measure is entirely beyond the verdict's
         requirement. Always False if the measure should be like the animals'.
         """
@@ -521,6 +522,8 @@ WHOLE = 0.999
 EXCESS = "; the excess is within chance"
 #: Added to a bound that is below the observed rate.
 BY_CHANCE = " (more was found by chance, in few trials)"
+#: Added to a row that fails only by the mean of the measure.
+BEYOND = ", but the mean of the measure passes"
 CONTRADICTED = "; the observed rate exceeds the proved bound: a bug in the audit"
 #: Added to the row of an earlier amnesia (``earlier_amnesias``) that the construct does
 #: not name.
@@ -539,6 +542,11 @@ BY_CHOICE = (
     "; a subject may choose which of its trials count (or have a value), and one trial"
     " may tell it about the next, so no effort can prove the limit: draw everything anew"
     " in each trial (`per: trial`), or judge what every trial has (the first choice, say)"
+)
+#: Added to an undecided row if what is judged is counted over several trials.
+COUNTED_ON = (
+    "; '{0}' is counted over several trials, so no effort can prove the limit of one: count it in one trial"
+    " (`per: trial`), which ends after so many events, not with the first (`finish: [{{if: {0} == 10, end: done}}]`)"
 )
 #: The reason shown for a search that was given up for the same reason as the search of
 #: the intact subject.
@@ -588,10 +596,11 @@ def audit_lesions(
     at_most = earlier | named
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)
+    spared = construct.spared_by if construct else ()
+    found = [_bounded(one, paradigm, settings.effort, spared) for one in found]
     intact = next(one for one in found if one.lesion == INTACT)
     found = _told_once(found, intact)
     void = _why_void(paradigm.specification, intact)
-    spared = construct.spared_by if construct else ()
     for ceiling in found:
         finding = _finding(
             ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, void
@@ -613,18 +622,79 @@ def _told_once(found: Sequence[Ceiling], intact: Ceiling) -> list[Ceiling]:
     ]
 
 
-def _why_void(specification: Specification, intact: Ceiling) -> str:
-    """Return why no ``ok`` of a lesion counts, or ""."""
+def _bounded(
+    ceiling: Ceiling,
+    paradigm: ArenaParadigm,
+    effort: float,
+    spared: Collection[Lesion],
+) -> Ceiling:
+    """Return the ceiling. If a subject that should pass was not found to, it has a
+    bound that proves that there is none, or no bound.
+    """
+    if (
+        ceiling.stopped
+        or not ceiling.found.trials
+        or not _passes_too_seldom(ceiling, spared)
+    ):
+        return ceiling
+    least = INTACT_AT_LAST if ceiling.lesion == INTACT else SPARED
+    if ceiling.proven is not None and ceiling.proven < least:
+        return ceiling
+    return replace(
+        ceiling, proven=_proved_below(paradigm, ceiling.lesion, effort, least)
+    )
+
+
+@lru_cache(maxsize=4)  # Two parts of the audit ask about the intact subject.
+def _proved_below(
+    paradigm: ArenaParadigm, lesion: Lesion, effort: float, least: float
+) -> float | None:
+    """Return a proved bound, below ``least``, on the pass rate of subjects with a
+    lesion, or None. It holds for each trial, so also for the last ones.
+    """
+    most = least - 0.001
+    if paradigm.specification.where is not None or lesion.memoryless:
+        return None
+    try:
+        adversary = Adversary(paradigm, lesion, effort)
+        adversary.world.limit_ways()
+        proven = exact.upper_bound(adversary, effort, most)
+    except beliefs.TooManyError:
+        return None
+    return proven if proven is not None and proven <= most else None
+
+
+def _passes_too_seldom(ceiling: Ceiling, spared: Collection[Lesion]) -> bool:
+    """Return whether a subject without a lesion, or with one in ``spared``, was found
+    to pass too seldom. It passes if its mean of the verdict's measure surely does.
+    """
+    if ceiling.at_last.value >= INTACT_AT_LAST or ceiling.goes_beyond:
+        return False
+    return ceiling.lesion == INTACT or (
+        ceiling.lesion in spared and ceiling.found.value < SPARED
+    )
+
+
+def _why_void(
+    specification: Specification, intact: Ceiling
+) -> tuple[AuditVerdict, str]:
+    """Return the verdict on the intact subject, and why no ``ok`` of a lesion counts,
+    or "".
+    """
     if intact.stopped:
-        return ": nothing can be compared"
+        return "undecided", ": nothing can be compared"
     if specification.judges_part_of_a_block:
-        return (
+        return "FAIL", (
             ": the estimand counts only the last trials of a block, and these rates are over all of them;"
             " put the trials that count into a block of their own, and write `estimand: {block: NAME}`"
         )
-    if intact.at_last.value < INTACT_AT_LAST:
-        return ": no subject was found that passes nearly always (none may exist, or the search is too weak: see `decidable`)"
-    return ""
+    if not _passes_too_seldom(intact, ()):
+        return "note", ""
+    if intact.proven is not None:
+        return "FAIL", ": nobody passes nearly always"
+    return "undecided", (
+        ": no subject was found that passes nearly always (none may exist, or the search is too weak: see `decidable`)"
+    )
 
 
 def _why_not(
@@ -635,7 +705,7 @@ def _why_not(
     runner: runs.Runner,
 ) -> str:
     """Return why a verdict is not ``ok``, if the audit knows it, or ""."""
-    if verdict == "undecided" and not ceiling.stopped:
+    if verdict == "undecided" and ceiling.lesion in limits and not ceiling.stopped:
         return _why_unproved(runner.paradigm, ceiling.lesion)
     if verdict == "FAIL" and ceiling.found.value > limits.get(ceiling.lesion, 1.0):
         return _got_round(ceiling, limits[ceiling.lesion], settings, runner)
@@ -647,7 +717,23 @@ def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
     outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
     if outlasts:
         return BY_A_NOTE
-    return BY_CHOICE if exact.is_chosen(paradigm.specification) else ""
+    chosen = BY_CHOICE if exact.is_chosen(paradigm.specification) else ""
+    return chosen + _counted_on(paradigm.specification)
+
+
+def _counted_on(specification: Specification) -> str:
+    """Return that what is judged is counted over several trials, if it is, or ""."""
+    read = {
+        one.name
+        for one in expressions.walk(specification.success)
+        if isinstance(one, expressions.Variable)
+    }
+    lasting = [
+        one.name
+        for one in specification.variables.values()
+        if one.name in read and one.per != "trial" and one.type.kind == "number"
+    ]
+    return COUNTED_ON.format(lasting[-1]) if lasting else ""
 
 
 # -- a lesion that leaves too much: what does the subject go by?
@@ -834,7 +920,10 @@ def _drawn_as(shown: Collection[Place], specification: Specification) -> Iterato
 
 
 def _finding(
-    ceiling: Ceiling, at_most: float | None, is_spared: bool, void: str
+    ceiling: Ceiling,
+    at_most: float | None,
+    is_spared: bool,
+    void: tuple[AuditVerdict, str],
 ) -> AuditFinding:
     found, lesion = ceiling.found, ceiling.lesion
     if ceiling.stopped:
@@ -856,30 +945,38 @@ def _finding(
         )
     elif lesion == INTACT:
         text += f"; in the last third of a life {runs.shown(ceiling.at_last.value)}"
-        verdict = "FAIL" if void else "note"
-        text += f"{void}; no `ok` below counts" if void else ""
+        verdict, why = void
+        text += f"{why}; no `ok` below counts" if why else ""
     elif at_most is not None:
-        verdict, remark = _abolished(ceiling, at_most, bool(void))
+        verdict, remark = _abolished(ceiling, at_most, bool(void[1]))
         text += f"; at most {runs.shown(at_most)} may remain{remark}"
     elif is_spared:
-        verdict = (
-            "ok"
-            if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST
-            else "FAIL"
-        )
+        verdict = "ok"
+        if _passes_too_seldom(ceiling, (lesion,)):
+            verdict = "undecided" if ceiling.proven is None else "FAIL"
         text += f"; at least {runs.shown(SPARED)} must remain, or {runs.shown(INTACT_AT_LAST)} in the last third of a life"
     if ceiling.followed < WHOLE:
         text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to the state where they forget"
-    if ceiling.measured is not None and ceiling.asked is not None:
-        mean, low, high = ceiling.measured
-        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {runs.asked_in_words(ceiling.asked)}"
-    text += f"; by session {_curve(ceiling)}"
+    text += f"{_measure_in_words(ceiling)}; by session {_curve(ceiling)}"
     numbers: dict[str, object] = {
         "found": found.numbers(), "proven": ceiling.proven, "at_last": ceiling.at_last.value, "at_most": at_most,
         "followed": ceiling.followed, "measured": ceiling.measured,
         "by_session": list(ceiling.by_session.values()),
     }  # fmt: skip
     return AuditFinding(f"lesion: {lesion}", verdict, text, numbers)
+
+
+def _measure_in_words(ceiling: Ceiling) -> str:
+    """Return the mean of the verdict's measure and what the verdict asks for, as the
+    end of a sentence, or "".
+    """
+    if ceiling.measured is None or ceiling.asked is None:
+        return ""
+    mean, low, high = ceiling.measured
+    return (
+        f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for"
+        f" {runs.asked_in_words(ceiling.asked)}"
+    )
 
 
 def _bound(ceiling: Ceiling, at_most: float | None) -> str:
@@ -899,7 +996,9 @@ def _abolished(
 ) -> tuple[AuditVerdict, str]:
     verdict, remark = ceiling.verdict(at_most), ""
     if verdict == "FAIL":
-        return verdict, CONTRADICTED if ceiling.is_contradicted else ""
+        if ceiling.is_contradicted:
+            return verdict, CONTRADICTED
+        return verdict, "" if ceiling.surely > at_most + 1e-9 else BEYOND
     if not ceiling.is_proved(at_most):
         remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:
@@ -1032,24 +1131,6 @@ NOT_FOUND = (
 )
 
 
-def _most_of_the_intact(
-    paradigm: ArenaParadigm, settings: AuditSettings
-) -> float | None:
-    """Return a proved bound, below ``INTACT_AT_LAST``, on the pass rate of subjects
-    without a lesion, or None. It holds for each trial, so also for the last ones.
-    """
-    most = INTACT_AT_LAST - 0.001
-    if paradigm.specification.where is not None:
-        return None
-    try:
-        adversary = Adversary(paradigm, INTACT, settings.effort)
-        adversary.world.limit_ways()
-        proven = exact.upper_bound(adversary, settings.effort, most)
-    except beliefs.TooManyError:
-        return None
-    return proven if proven is not None and proven <= most else None
-
-
 def _why_not_decidable(most: float | None) -> tuple[AuditVerdict, str]:
     if most is None:
         return "undecided", f": {NOT_FOUND}"
@@ -1091,9 +1172,12 @@ def audit_decidable(
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST and lucky:
         verdict, text = "note", f"{text}; chance (`p`) plays a part"
-    elif at_last.value < INTACT_AT_LAST:
-        verdict, remark = _why_not_decidable(_most_of_the_intact(paradigm, settings))
+    elif _passes_too_seldom(ceiling, ()):
+        most = _proved_below(paradigm, INTACT, settings.effort, INTACT_AT_LAST)
+        verdict, remark = _why_not_decidable(most)
         text += remark
+    elif at_last.value < INTACT_AT_LAST:
+        text += _measure_in_words(ceiling)
     numbers: dict[str, object] = {
         "found": ceiling.found.numbers(),
         "at_last": at_last.numbers(),

@@ -21,6 +21,7 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
+from cheesebench.protocol.names import TIMEOUT
 
 #: Limits in steps on copies. ``EFFORT``: the search for a first success. ``POLISH``:
 #: the search for a shorter success after the first one.
@@ -58,13 +59,16 @@ def is_success(life: ArenaSubject, _: Specification) -> bool | None:
 @dataclass(frozen=True, slots=True)
 class Ending:
     """One possible end of a trial: actions, reward, steps spent waiting for a clock,
-    and the moves that led to it.
+    the moves that led to it, its worth (see ``Search.worth``), and whether the limit
+    ended it.
     """
 
     actions: tuple[int, ...]
     reward: float
     waited: int
     moves: tuple[Move, ...]
+    worth: float = 0.0
+    is_cut_off: bool = False
 
     @property
     def steps(self) -> int:
@@ -74,7 +78,9 @@ class Ending:
 @dataclass
 class Found:
     """The results of a search: the shortest success, the success with the highest
-    reward, and the failure with the highest reward.
+    reward, and the failure with the highest reward. Where endings differ in worth, a
+    failure of higher worth replaces one of higher reward, and the shortest success is
+    the one of highest worth among equally short ones.
     """
 
     shortest: Ending | None = None
@@ -92,18 +98,31 @@ class Found:
         ):
             return True
         least = min(self.best_success.reward, self.best_failure.reward)
-        return ending.steps < self.shortest.steps or ending.reward > least
+        worst = min(self.shortest.worth, self.best_failure.worth)
+        return (
+            ending.steps < self.shortest.steps
+            or ending.reward > least
+            or ending.worth > worst
+        )
 
     def add(self, ending: Ending, success: bool | None) -> None:
         if success:
-            if self.shortest is None or ending.steps < self.shortest.steps:
+            if self.shortest is None or _haste(ending) < _haste(self.shortest):
                 self.shortest = ending
             if self.best_success is None or ending.reward > self.best_success.reward:
                 self.best_success = ending
         elif success is False and (
-            self.best_failure is None or ending.reward > self.best_failure.reward
+            self.best_failure is None or _gain_of(ending) > _gain_of(self.best_failure)
         ):
             self.best_failure = ending
+
+
+def _haste(ending: Ending) -> tuple[int, float]:
+    return ending.steps, -ending.worth
+
+
+def _gain_of(ending: Ending) -> tuple[float, float]:
+    return ending.worth, ending.reward
 
 
 @dataclass
@@ -119,8 +138,15 @@ class SearchNode:
     actions: list[int] = field(default_factory=list)
     moves: tuple[Move, ...] = ()
 
-    def ending(self) -> Ending:
-        return Ending(tuple(self.actions), self.reward, self.waited, self.moves)
+    def ending(self, worth: float = 0.0) -> Ending:
+        return Ending(
+            tuple(self.actions),
+            self.reward,
+            self.waited,
+            self.moves,
+            worth,
+            self.life.outcome == TIMEOUT,
+        )
 
 
 class Search:
@@ -166,13 +192,13 @@ class Search:
             while node.status == RUNNING:
                 node.waited += node.life.waiting
                 self._step(node, action)
-            found.add(node.ending(), self.judged(node.life))
+            found.add(node.ending(self.worth(node.life)), self.judged(node.life))
         for place in self._events.everywhere:
             node = SearchNode(life.twin())
             while node.status == RUNNING:
                 if not self.follow(node, ("go to", place)):
                     self.follow(node, WAIT)
-            found.add(node.ending(), self.judged(node.life))
+            found.add(node.ending(self.worth(node.life)), self.judged(node.life))
         return found.shortest is not None
 
     def judged(self, life: ArenaSubject) -> bool | None:
@@ -180,6 +206,12 @@ class Search:
         not count.
         """
         return self._judge(life, self._specification)
+
+    def worth(self, life: ArenaSubject) -> float:
+        """Return what the trial that has just ended is worth beyond its success. Here,
+        it is 0 for all trials.
+        """
+        return 0.0
 
     def greedy(self, life: ArenaSubject, effort: int) -> Found:
         """Return the result of a search for reward alone, whether or not the trial
@@ -210,7 +242,8 @@ class Search:
                 if child is None:
                     continue
                 if child.status != RUNNING:
-                    before, ending = found.shortest, child.ending()
+                    before = found.shortest
+                    ending = child.ending(self.worth(child.life))
                     # Test for success only if needed, because the test is as expensive
                     # as a walk.
                     if found.needs(ending):
@@ -345,7 +378,7 @@ class Search:
             and life.happenings == fired
         ):
             self._step(node, STAY)
-        if life.outcome != "timeout":
+        if life.outcome != TIMEOUT:
             node.waited += len(node.actions) - before
 
     def _go(self, node: SearchNode, place: str, *, stop_before: bool) -> None:

@@ -756,12 +756,13 @@ def lived(
         (lived("..."), 0.5, False, "", "note", "not judged: the estimand counts none of the trials; by session .00"),
         (lived("...", lesion="intact"), None, False, "", "FAIL", "not judged: the estimand counts none of the trials"),
         (lived("-++", lesion="intact"), None, False, "", "note", "; in the last third of a life 1.00; by session"),
-        (lived("++-", lesion="intact"), 0.1, True, ": odd", "FAIL", " of a life .00: odd; no `ok` below counts; by"),
+        (lived("++-", lesion="intact"), 0.1, True, ": odd", "undecided", " of a life .00: odd; no `ok` below counts; by"),
         (lived("+--", proven=0.4), 0.5, False, "", "ok", "proven at most .40; at most .50 may remain; by session"),
         (lived("+--"), 0.5, True, "", "undecided", "; at most .50 may remain (searched, not proven); by"),
         (lived("+--"), 0.5, False, ": odd", "note", "(searched, not proven); void, as the row of the intact subject"),
         (lived("+" * 19 + "-"), None, True, "", "ok", " .95 must remain, or .99 in the last third of a life; by session .95"),
-        (lived("+" * 18 + "--"), None, True, "", "FAIL", "; at least .95 must remain, or .99 in the last third of a life"),
+        (lived("+" * 18 + "--"), None, True, "", "undecided", "; at least .95 must remain, or .99 in the last third of a life"),
+        (lived("+" * 18 + "--", proven=0.9), None, True, "", "FAIL", ", proven at most .90; at least .95 must remain"),
         (lived("--++"), None, True, "", "ok", "; at least .95 must remain, or .99 in the last third of a life"),
         (lived("+-", how=", after 2 x 'egg'"), None, False, "", "note", "in 4 trials, after 2 x 'egg'; by session"),
         (lived("+-", followed=0.5), None, False, "", "note", "; .50 of the subjects were followed to the state"),
@@ -781,7 +782,9 @@ def test_a_row_says_what_was_found_and_what_is_asked(
     verdict: str,
     text: str,
 ) -> None:
-    finding = _finding(ceiling, at_most, is_spared, void)
+    finding = _finding(
+        ceiling, at_most, is_spared, ("undecided" if void else "note", void)
+    )
     assert (finding.rule, finding.verdict) == (f"lesion: {ceiling.lesion}", verdict)
     assert text in finding.text
     assert ("followed" in finding.text) == (ceiling.followed < 1)
@@ -792,9 +795,12 @@ def test_a_row_says_what_was_found_and_what_is_asked(
 
 def test_a_row_without_ok_says_why(plant: Plant) -> None:
     specification = plant().specification
-    assert _why_void(specification, lived("-++", lesion="intact")) == ""
-    weak = _why_void(specification, lived("++-", lesion="intact"))
+    assert _why_void(specification, lived("-++", lesion="intact")) == ("note", "")
+    verdict, weak = _why_void(specification, lived("++-", lesion="intact"))
+    assert verdict == "undecided"
     assert weak.startswith(": no subject was found that passes nearly always")
+    proved = lived("++-", lesion="intact", proven=0.7)
+    assert _why_void(specification, proved) == ("FAIL", ": nobody passes nearly always")
 
 
 def test_how_an_unseen_thing_is_known() -> None:
