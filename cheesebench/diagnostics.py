@@ -129,6 +129,22 @@ class Diagnostics:
                 ] = None
             raise EnoughFindingsError
 
+    @staticmethod
+    def labels() -> list[str]:
+        """All codes, each with the letter of its severity."""
+        return [
+            f"{LETTERS[severity]}{code}" for code, (severity, _) in MEANINGS.items()
+        ]
+
+    def drop(self, label: str) -> bool:
+        """Remove the warnings and notes with this code. Return whether there were
+        any.
+        """
+        dropped = [d for d in self._found if d.label == label and d.severity != "error"]
+        for one in dropped:
+            del self._found[one]
+        return bool(dropped)
+
     @property
     def found(self) -> list[Diagnostic]:
         """All findings without duplicates, in the order in which they were found."""
@@ -276,7 +292,7 @@ _WARNINGS = {
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`: not validated.",
     331: "A subject that sees no landmarks could pass: a rule allows too many errors for a maze that is turned.",
     332: "The animals do not match what is judged: drop-outs, other sessions, groups, sums, slips, two spellings of a name.",
-    333: "The animals do not show how animals differ (there is one, or all are equal): their value is used as if exact.",
+    333: "How animals differ is unknown (one animal, equal ones, or `n_animals` without `sd`): their value is used as if exact.",
     334: "The animals' mean is too uncertain for the margin: no number of subjects lets an equally good model PASS.",
     335: "The animals' values seem to be in percent where the measure is a share, or the other way round.",
     336: "`estimand: {last: K}` counts only a part of a block, and the audit of a construct judges whole blocks.",
@@ -286,6 +302,7 @@ _WARNINGS = {
     340: "A drawn name is compared with a name that is spelt a little differently: they are never equal.",
     341: "The animals' curve goes the other way than the verdict's `better`.",
     342: "A wall of the map has a hole, beside which there is nothing: a subject stops there as at an edge.",
+    343: "A code is `acknowledged`, but there is no such warning or note (any more).",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -317,6 +317,13 @@ class BaseSpecification:
         return title or self.paradigm.replace("_", " ").capitalize()
 
     @property
+    def acknowledged(self) -> Mapping[str, str]:
+        """The codes of the findings that the author acknowledges, each with the
+        reason.
+        """
+        return dict(getattr(self.document, "acknowledged", {}))
+
+    @property
     def most_calls(self) -> int:
         """Approximate number of calls per trial, for scheduling: subjects with the most
         calls left come first.

@@ -390,6 +390,8 @@ class CellPlan(tables.Brief):
     * ``idle``: sessions without any possible success according to the audit, such as
       probes and conditioning.
     * ``answers``: the draws that fix a subject's right answer for all of its trials.
+    * ``acknowledged``: the codes of the protocol's findings that its author
+      acknowledges, each with the reason.
     * ``blocks``: the schedule if no criterion ends a block early: name, number of
       sessions, trials per session, and whether they may be compared (empty: unknown).
     """
@@ -428,6 +430,7 @@ class CellPlan(tables.Brief):
     twin_of: str = ""
     items: bool = False
     blocks: tuple[tuple[str, int, int, bool], ...] = ()
+    acknowledged: tuple[tuple[str, str], ...] = ()
 
     def place_of(self, trial: int) -> tuple[str, int, bool]:
         """Return the block and session of a trial (from 0) in the schedule, and whether

@@ -761,7 +761,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("analogy", flags.analogy),
         ("rodent declared", flags.reference_declared),
         ("not diagnostic", flags.not_diagnostic),
-        ("goal visible", flags.goal_visible),
+        *_of_protocol(cell),
         (
             "trained on this protocol",
             cell.plan.protocol in cell.plan.settings.get("trained_on", ()),
@@ -787,6 +787,17 @@ def remarks(cell: CellResult) -> list[str]:
     return [
         *(text.removesuffix(".") for text in cell.warnings),
         *(text for text, holds in notes if text and holds),
+    ]
+
+
+def _of_protocol(cell: CellResult) -> list[tuple[str, bool]]:
+    """Return the remarks on the protocol itself, each with whether it holds. A reason
+    that its author gives replaces *goal visible* (W311).
+    """
+    given = dict(cell.plan.acknowledged)
+    return [
+        ("goal visible", cell.flags.goal_visible and "W311" not in given),
+        *((f"{code} acknowledged: {why}", True) for code, why in given.items()),
     ]
 
 

@@ -444,6 +444,7 @@ def plan_cell(
         answers=answers_for_life(specification),
         twin_of=document.twin_of or "",
         blocks=specification.planned_blocks,
+        acknowledged=tuple(specification.acknowledged.items()),
     )
 
 

@@ -169,6 +169,38 @@ def resolve_parents(
     return merged, ancestors
 
 
+def _meant(code: str) -> str:
+    """Return the likely code as a remedy, or "" if this code exists, or none is
+    likely.
+    """
+    known = Diagnostics.labels()
+    return "" if code in known else did_you_mean(code, known).strip()
+
+
+def _acknowledge(tree: Node, path: Path, diagnostics: Diagnostics) -> None:
+    """Drop the warnings and notes that the protocol acknowledges. Report a missing
+    reason (123), and warn (343) of a code without a finding.
+    """
+    reasons = tree.child("acknowledged")
+    if diagnostics.errors or reasons is None or not isinstance(reasons.value, Mapping):
+        return
+    for code, reason in reasons.value.items():
+        place = reasons.key_position(code)
+        if not str(reason.value).strip():
+            diagnostics.error(
+                123,
+                place,
+                f"'{code}' is acknowledged without a reason.",
+                "Write why it is meant, or cannot be mended.",
+            )
+        elif not diagnostics.drop(code):
+            sentence = f"'{code}' is acknowledged, but there is no such finding."
+            remedy = "Remove it."
+            if place.file != str(path):
+                remedy = f"Write 'acknowledged: {{{code}: null}}' in {path.name}."
+            diagnostics.warning(343, place, sentence, _meant(code) or remedy)
+
+
 class Catalogue:
     """The protocols of some folders, by id. A file in a later folder replaces the file
     of the same name in an earlier folder.
@@ -308,6 +340,7 @@ class Catalogue:
             return None
         specification = returned(loaded, BaseSpecification, who)
         self._warn_of_namesake(specification, tree, path, diagnostics)
+        _acknowledge(tree, path, diagnostics)
         return specification
 
     def _warn_of_namesake(

@@ -1006,7 +1006,7 @@ class _Checks:
                         VISIBLE_GOAL,
                         rule.position,
                         f"The goal is visible: reaching '{goal}' is rewarded, and no other square looks like it.",
-                        "Draw it like the others, unless the paradigm needs a visible goal.",
+                        "Draw it like the others or, if it is meant to be seen, write why: 'acknowledged: {W311: REASON}'.",
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:

@@ -1338,6 +1338,11 @@ class ProtocolDocument(DocumentModel):
         None, description="The protocol that this is a twin of."
     )
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
+    acknowledged: dict[Name, Text] = Field(
+        default_factory=dict,
+        description="Why a warning or note of `cheesebench lint` is meant, or cannot be mended, by its code, as in "
+        "`W311: the light is the cue`. Lint drops the finding, and reports give the reason.",
+    )
 
     @property
     def by(self) -> tuple[tuple[str, str], ...]:

@@ -256,14 +256,23 @@ class _Resolver:
         """
         if self.diagnostics.errors:
             return
-        n, is_alone = found.n_animals, found.n_animals == 1
-        if not found.has_spread and (is_counted or is_alone) and not found.interval:
-            one = "One animal does" if is_alone else f"{n} animals that are equal do"
-            sentence = f"{one} not show how animals differ: the value is used as if it were exact."
-            remedy = "Add animals: fewer than five are seldom enough for a verdict."
-            self.diagnostics.warning(333, self._place("animals"), sentence, remedy)
+        n = found.n_animals
+        if n is not None and not found.has_spread and found.interval is None:
+            self._report_no_spread(n, is_counted=is_counted)
         elif found.better != "alike":
             self._check_margin(found)
+
+    def _report_no_spread(self, n: int, *, is_counted: bool) -> None:
+        if n > 1 and not is_counted:
+            sentence = f"'n_animals: {n}' without 'sd' leaves open how animals differ: the value is used as if it were exact."
+            remedy = "Add 'sd', 'sem', 'interval' or 'animals'; if it is unknown, write 'acknowledged: {W333: REASON}'."
+            place = self._place("n_animals")
+        else:
+            one = "One animal does" if n == 1 else f"{n} animals that are equal do"
+            sentence = f"{one} not show how animals differ: the value is used as if it were exact."
+            remedy = "Add animals: fewer than five are seldom enough for a verdict."
+            place = self._place("animals")
+        self.diagnostics.warning(333, place, sentence, remedy)
 
     def _check_margin(self, found: ReferenceSpec) -> None:
         margin = self.spec.document.margin if found.margin is None else found.margin

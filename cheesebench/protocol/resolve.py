@@ -1262,6 +1262,7 @@ DESCRIPTIVE = (
     "split",
     "construct",
     "twins",
+    "acknowledged",
 )
 
 

@@ -369,6 +369,11 @@ class DialogueDocument(documents.DocumentModel):
     notes: documents.Text | list[documents.Text] | None = Field(
         None, description="Free text for readers."
     )
+    acknowledged: dict[documents.Name, documents.Text] = Field(
+        default_factory=dict,
+        description="Why a warning or note of `cheesebench lint` is meant, or cannot be mended, by its code, as in "
+        "`W311: the light is the cue`. Lint drops the finding, and reports give the reason.",
+    )
 
     @property
     def reference(self) -> list[documents.Reference]:

@@ -119,6 +119,7 @@ WARNINGS = {
         "W326", "schedule: {one: {sessions: 2}}\n" + SCORED
         + "reference: [{measure: success, animals: «[[m, 1, 40, 20], [n, 1, 40, 21], [o, 1, 40, 20], [p, 1, 40, 21]], status: x}]"
     ),
+    "animals without a spread": ("W333", SCORED + "reference: [{measure: success, value: 0.8, n_animals: «12, status: x}]"),
     "one animal": ("W333", SCORED + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"),
     "too few animals": (
         "W334", SCORED + "reference: [{measure: success, animals: «[[m, 1, 4, 1], [n, 1, 4, 4]], status: x}]"

@@ -161,6 +161,17 @@ def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> N
     assert "*no claim*" not in report
 
 
+def test_an_author_s_reason_replaces_the_remark(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    given = (("W311", "the light is *the* cue"), ("W333", "no spread is known"))
+    plan = make_plan("pool", goal_visible=True, acknowledged=given)
+    (row,) = table(section(render(make_run([(plan, 0.9)])), "Verdicts"))
+    assert "goal visible" not in row["remarks"]
+    assert r"W311 acknowledged: the light is \*the\* cue" in row["remarks"]
+    assert "W333 acknowledged: no spread is known" in row["remarks"]
+
+
 def test_one_subject(make_plan: MakePlan, make_run: MakeRun) -> None:
     (row,) = table(
         section(render(make_run([(make_plan("pool", subjects=1), 0.9)])), "Verdicts")

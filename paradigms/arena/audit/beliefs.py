@@ -221,17 +221,7 @@ class Plans:
         found = self._search(life)
         if found.shortest is not None:
             lists.insert(0, found.shortest.moves)
-            # A success that lasts until the limit, or is the value of a measure when
-            # the trial ends, takes whatever time is left. So its steps do not say how
-            # late it can still begin.
-            if not (found.shortest.is_cut_off or self._solver.is_measured):
-                self._soonest[life.stage] = min(
-                    self._soonest.get(life.stage, NEVER), found.shortest.steps
-                )
-            general = self._general.setdefault(life.state, [])
-            if (moves := _generalised(found.shortest.moves, life)) not in general:
-                general.insert(0, moves)
-                del general[GENERAL:]
+            self._note_success(life, found.shortest)
             return Plan(found.shortest.actions, True)
         moves = found.best_failure.moves if found.best_failure else ()
         self._hopeless[circumstances] = (life.steps, moves)
@@ -247,6 +237,18 @@ class Plans:
             if found.best_failure
             else self._wait(life)
         )
+
+    def _note_success(self, life: Hypothesis, success: search.Ending) -> None:
+        # A success that lasts until the limit, or is the value of a measure when the
+        # trial ends, takes whatever time is left. So its steps do not say how late it
+        # can still begin.
+        if not (success.is_cut_off or self._solver.is_measured):
+            soonest = self._soonest.get(life.stage, NEVER)
+            self._soonest[life.stage] = min(soonest, success.steps)
+        general = self._general.setdefault(life.state, [])
+        if (moves := _generalised(success.moves, life)) not in general:
+            general.insert(0, moves)
+            del general[GENERAL:]
 
     def _search(self, life: Hypothesis) -> search.Found:
         found = self._solver.look(life, EFFORT, POLISH)

@@ -1131,7 +1131,20 @@ NOT_FOUND = (
 )
 
 
-def _why_not_decidable(most: float | None) -> tuple[AuditVerdict, str]:
+def _decided(
+    paradigm: ArenaParadigm, ceiling: Ceiling, effort: float
+) -> tuple[AuditVerdict, str]:
+    """Return the verdict on a task, by what the intact subject was found to reach, and
+    a remark.
+    """
+    if ceiling.at_last.value >= INTACT_AT_LAST:
+        return "ok", ""
+    states = paradigm.specification.states.values()
+    if any(rule.p is not None for state in states for rule in state.rules):
+        return "note", "; chance (`p`) plays a part"
+    if not _passes_too_seldom(ceiling, ()):
+        return "ok", _measure_in_words(ceiling)
+    most = _proved_below(paradigm, INTACT, effort, INTACT_AT_LAST)
     if most is None:
         return "undecided", f": {NOT_FOUND}"
     return (
@@ -1160,24 +1173,11 @@ def audit_decidable(
     at_last = ceiling.at_last
     if not at_last.trials:
         return
-    lucky = any(
-        rule.p is not None
-        for state in paradigm.specification.states.values()
-        for rule in state.rules
-    )
+    verdict, remark = _decided(paradigm, ceiling, settings.effort)
     text = (
         "a subject that knows the rules but not the draws succeeds in"
-        f" {runs.shown(ceiling.found.value)} of the trials, and in {at_last} of the last third of a life"
+        f" {runs.shown(ceiling.found.value)} of the trials, and in {at_last} of the last third of a life{remark}"
     )
-    verdict: AuditVerdict = "ok"
-    if at_last.value < INTACT_AT_LAST and lucky:
-        verdict, text = "note", f"{text}; chance (`p`) plays a part"
-    elif _passes_too_seldom(ceiling, ()):
-        most = _proved_below(paradigm, INTACT, settings.effort, INTACT_AT_LAST)
-        verdict, remark = _why_not_decidable(most)
-        text += remark
-    elif at_last.value < INTACT_AT_LAST:
-        text += _measure_in_words(ceiling)
     numbers: dict[str, object] = {
         "found": ceiling.found.numbers(),
         "at_last": at_last.numbers(),

@@ -423,6 +423,8 @@ def audit_cues(
         )
     if paradigm.specification.goal_visible:
         text = "a rewarded place looks like no other square, so the map shows the goal"
+        why = paradigm.specification.acknowledged.get("W311")
+        text += f"; acknowledged: {why}" if why else ""
         yield AuditFinding("goal visible", "note", text, {})
 
 
