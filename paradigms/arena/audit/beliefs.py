@@ -73,7 +73,7 @@ class Solver(search.Search):
         super().__init__(program, specification)
         about = specification.judged
         self._about = about if specification.document.success is None else None
-        self._measure = about and program.measures.get(about.measure)
+        self._measure = None if about is None else program.measures.get(about.measure)
         #: Whether a measure stands for the success.
         self.is_measured = self._about is not None
         self._groups = [

@@ -458,11 +458,33 @@ def is_chosen(specification: Specification) -> bool:
     about = specification.judged
     chosen = _selects(specification.where)
     if about is not None and about.better is not None:
-        chosen = any(
-            isinstance(one, ex.Binary) and one.operator == "/" and _selects(one.right)
-            for one in ex.walk(specification.measures[about.measure])
-        )
+        chosen = any(map(_selects, lacking(specification)))
     return chosen and not _are_anew(specification)
+
+
+def lacking(specification: Specification) -> list[ex.Expression]:
+    """Return what the judged measure is divided by, and may be 0, so that a trial has
+    no value.
+    """
+    about = specification.judged
+    if about is None or about.better is None:
+        return []
+    return [
+        one.right
+        for one in ex.walk(specification.measures[about.measure])
+        if isinstance(one, ex.Binary) and one.operator == "/" and _may_be_0(one.right)
+    ]
+
+
+def _may_be_0(divisor: ex.Expression) -> bool:
+    match divisor:
+        case ex.Number(value):
+            return value == 0
+        case ex.Compute("max", arguments):
+            return not any(
+                isinstance(one, ex.Number) and one.value > 0 for one in arguments
+            )
+    return True
 
 
 def _stands_alone(world: beliefs.World) -> bool:

@@ -543,6 +543,12 @@ BY_CHOICE = (
     " may tell it about the next, so no effort can prove the limit: draw everything anew"
     " in each trial (`per: trial`), or judge what every trial has (the first choice, say)"
 )
+#: Added to an undecided row if a trial in which nothing was done has no value, instead
+#: of ``BY_CHOICE``.
+BY_LACK = (
+    "; a trial in which '{0}' stays 0 has no value, so a subject chooses which of its trials count, and no effort can"
+    " prove the limit: divide by `max({0}, 1)`, so that such a trial counts 0"
+)
 #: Added to an undecided row if what is judged is counted over several trials.
 COUNTED_ON = (
     "; '{0}' is counted over several trials, so no effort can prove the limit of one: count it in one trial"
@@ -717,8 +723,18 @@ def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
     outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
     if outlasts:
         return BY_A_NOTE
-    chosen = BY_CHOICE if exact.is_chosen(paradigm.specification) else ""
-    return chosen + _counted_on(paradigm.specification)
+    return _by_choice(paradigm.specification) + _counted_on(paradigm.specification)
+
+
+def _by_choice(specification: Specification) -> str:
+    """Return that a subject chooses which trials count, if it does, or ""."""
+    if not exact.is_chosen(specification):
+        return ""
+    about = specification.judged
+    match exact.lacking(specification):
+        case [expressions.Variable(name)] if about and about.better == "higher":
+            return BY_LACK.format(name)
+    return BY_CHOICE
 
 
 def _counted_on(specification: Specification) -> str:

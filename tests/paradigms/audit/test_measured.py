@@ -207,3 +207,25 @@ def test_a_share_over_trials_is_told_how_to_be_counted_in_one(tmp_path: Path) ->
     found = audited(tmp_path, advised, "solvable", "rewards", "lesions")
     assert {one.rule for one in found.values() if one.verdict == "undecided"} == set()
     assert found["lesion: intact"].verdict == "note"
+
+
+def test_a_share_that_a_trial_may_lack_is_told_how_to_have_one(tmp_path: Path) -> None:
+    text = (
+        SHARE_SO_FAR.replace("VALUE", "0.85")
+        .replace("right_ones: {init: 0, per: session}", "right_ones: 0")
+        .replace("presses: {init: 0, per: session}", "presses: 0")
+        .replace(", end: hit", "")
+        .replace(", end: miss", "")
+        .replace("limit: 20", "limit: 12\n  finish: [{if: presses == 3, end: done}]")
+        .replace("{amnesia: trial}", "anhedonia")
+        .replace("kind: memory", "kind: learning")
+    )
+    row = audited(tmp_path, text, "lesions")["lesion: anhedonia"]
+    assert row.verdict == "undecided"
+    assert "'presses' stays 0 has no value" in row.text
+    assert "divide by `max(presses, 1)`" in row.text
+    advised = text.replace(
+        "{share: right_ones / presses}", '{share: "right_ones / max(presses, 1)"}'
+    )
+    row = audited(tmp_path, advised, "lesions")["lesion: anhedonia"]
+    assert (row.verdict, row.numbers["proven"]) == ("ok", pytest.approx(0.5))
