@@ -64,7 +64,7 @@ def examine_data(data: Any) -> list[str]:
 
 #: Mappings whose keys are the author's own.
 FREE = re.compile(
-    r"(cite|vars|draw|measures|schedule|trial/states|arena/(legend|groups|landmarks)|draw/\w+/of"
+    r"(acknowledged|cite|vars|draw|measures|schedule|trial/states|arena/(legend|groups|landmarks)|draw/\w+/of"
     r"|.*/(set|add|remove|show|counters|measures|variables))"
 )
 PATHS = list(mappings(data_of(EVERYTHING)))
