@@ -21,7 +21,6 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
-from cheesebench.protocol.names import TIMEOUT
 
 #: Limits in steps on copies. ``EFFORT``: the search for a first success. ``POLISH``:
 #: the search for a shorter success after the first one.
@@ -145,7 +144,7 @@ class SearchNode:
             self.waited,
             self.moves,
             worth,
-            self.life.outcome == TIMEOUT,
+            self.life.outcome == "timeout",
         )
 
 
@@ -378,7 +377,7 @@ class Search:
             and life.happenings == fired
         ):
             self._step(node, STAY)
-        if life.outcome != TIMEOUT:
+        if life.outcome != "timeout":
             node.waited += len(node.actions) - before
 
     def _go(self, node: SearchNode, place: str, *, stop_before: bool) -> None:
