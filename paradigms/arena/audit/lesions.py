@@ -910,7 +910,10 @@ def _unseen(lesion: Lesion, needed: Mapping[Lesion, str]) -> str:
             f"{how}: where it stands as it forgets may tell it what is right. `place` it at one spot in the state at"
             " which it forgets"
         )
-    return f"{how}. Draw what is right, count doing nothing as a failure, and let the first choice decide"
+    return (
+        f"{how}. Draw what is right at random (`order: cycle` begins alike for all), count doing nothing as a failure, and"
+        " let the first choice decide"
+    )
 
 
 def _shown(specification: Specification) -> Iterator[str]:
