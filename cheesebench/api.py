@@ -676,7 +676,11 @@ class Run:
         if not found:
             return []
         shown = found if len(found) <= MOST_CONTROLS else [f"{len(found)} controls."]
-        return [*shown, "compare(run) tests controls; run.verdicts() has them, too"]
+        model = self.summary.controls[0].plain.plan.model
+        is_alone = all(one.plan.model == model for one in self.summary.cells)
+        call = "compare(run)" if is_alone else f"compare(run, models=({model!r}, None))"
+        whose = "controls" if is_alone else f"the controls of {model}"
+        return [*shown, f"{call} tests {whose}; run.verdicts() has them, too"]
 
     def _broken(self) -> list[str]:
         """Return sentences on the cells that are an ERROR, or in which trials failed

@@ -66,6 +66,7 @@ _OPTION = re.compile(
 _CALLS = {
     "--range LOW HIGH": "limits=(LOW, HIGH)",
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
+    r"\bcheesebench compare (\S+) --first-model (\S+)": r"cheesebench.compare('\1', models=('\2', None))",
     r"\bcheesebench (plan|lint) (says|has)": r"cheesebench.\1(...) \2",
     r"The environment variable (\w+) has no key. Export it": r"The environment variable \1 has no key. Set it "
     r"(os.environ['\1'] = KEY)",

@@ -82,10 +82,11 @@ def compare(
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each. If it names none,
     models of the same name are compared, or the only model of each run. Without
-    ``second``, every two models of the run are compared (or only the two ``models``; a
-    single one with each of its controls), and Holm's correction is over all these
-    comparisons. Unlike ``verdict``, which imagines a pair for graded scores of your own
-    unless ``only_seen``, this function imagines none for the p value.
+    ``second``, every two models of the run are compared (or only the two ``models``),
+    without their controls, and Holm's correction is over all these comparisons. A
+    single model, ``models=("A", None)``, is compared with each of its controls. Unlike
+    ``verdict``, which imagines a pair for graded scores of your own unless
+    ``only_seen``, this function imagines none for the p value.
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Without ``tell``, a terminal and a notebook show the progress, as for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from cheesebench import frozen
@@ -55,18 +56,12 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     every cell is in one run only.
     """
     owner: dict[CellKey, RunLog] = {}
-    rules: dict[str, tuple[object, RunLog]] = {}
     for log in logs:
         for plan in log.plans():
             _check_joins(log, plan, owner)
             owner[plan.key] = log
-            rule = (plan.sha256, plan.trials, plan.estimand, plan.design, plan.margin)
-            known, first = rules.setdefault(plan.protocol, (rule, log))
-            if rule != known:
-                raise OptionError(
-                    f"{plan.protocol} has other rules in {log.path} than in {first.path} (protocol, design, trials, "
-                    "estimand or margin). Their results cannot be compared: leave one of them out."
-                )
+    for first, second in combinations(logs, 2):
+        _check_rules(first, second)
     calls = {key: one for log in logs for key, one in calls_by_cell(log).items()}
     causes = {key: one for log in logs for key, one in log.causes().items()}
     plans = [plan for log in logs for plan in log.plans()]
@@ -79,6 +74,30 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
         lambda plan: owner[plan.key].remarks(plan),
     )
     return replace(found, frozen_set=_frozen_set(logs))
+
+
+def _check_rules(first: RunLog, second: RunLog) -> None:
+    """Raise OptionError if the plain cells of a protocol have no rules in common."""
+    mine, theirs = _rules(first), _rules(second)
+    for protocol, rules in theirs.items():
+        if protocol in mine and rules.isdisjoint(mine[protocol]):
+            raise OptionError(
+                f"{protocol} has other rules in {second.path} than in {first.path} (protocol, design, trials, "
+                "estimand or margin). Their results cannot be compared: leave one of them out."
+            )
+
+
+def _rules(log: RunLog) -> dict[str, set[tuple[object, ...]]]:
+    """Return the rules of each protocol's plain cells. A run may have several, because
+    its agents and language models have different designs. A control is compared only
+    with its own plain cell.
+    """
+    found: dict[str, set[tuple[object, ...]]] = {}
+    for plan in log.plans():
+        if not plan.control:
+            rule = (plan.sha256, plan.trials, plan.estimand, plan.design, plan.margin)
+            found.setdefault(plan.protocol, set()).add(rule)
+    return found
 
 
 def _frozen_set(logs: Iterable[RunLog]) -> str:

@@ -177,6 +177,14 @@ class CellCounts:
         return max(own, min(LOSS_IN_MARGINS * own, 0.5))
 
     @property
+    def control(self) -> tuple[str, str] | None:
+        """The variant of the control's plain cell, and the name of the control; None
+        for a plain cell.
+        """
+        plain, found, name = f",{self.variant}".partition(",control=")
+        return (plain[1:], name) if found else None
+
+    @property
     def scale(self) -> Scale:
         """The scale that converts between the compared unit and scores."""
         return PASS_RATE if self.measured is None else measured_scale(self.measured)
@@ -843,9 +851,8 @@ class RunComparison(tables.Tabular):
         for model, cell in self.cells:
             if cell.second_rate is not None and cell.has_little_to_lose:
                 who = f"{model.second_model} in {second}"
-                low.setdefault(who, []).append(
-                    f"{cell.protocol} ({percent(cell.second_rate)})"
-                )
+                place = ", ".join(filter(None, (cell.protocol, model.variant)))
+                low.setdefault(who, []).append(f"{place} ({percent(cell.second_rate)})")
         for who, where in low.items():
             rarely = f"{who} rarely succeeds on {', '.join(dict.fromkeys(where))}"
             found.append(
@@ -937,8 +944,8 @@ def compare_runs(
     what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
     Without ``second``, every two models of the run are compared (or only the two
-    ``models``), and Holm's correction is over all of these comparisons. A single model
-    is compared with each of its controls.
+    ``models``), without their controls, and Holm's correction is over all of these
+    comparisons. A single model is compared with each of its controls.
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or judged trials
@@ -997,9 +1004,17 @@ def _own_pairs(
 
 
 def _every_two(run: CountedRun, models: Sequence[str]) -> Iterator[Cells]:
+    """Yield the pairs of plain cells of every two models. Nobody asks how the control
+    of one model differs from that of another, and such a test would weaken the others.
+    """
+    plain = replace(run, cells=tuple(one for one in run.cells if one.control is None))
     for one, other in combinations(models, 2):
-        mine, theirs = _places(run, one), _places(run, other)
+        mine, theirs = _places(plain, one), _places(plain, other)
         yield from ((mine[at], theirs[at]) for at in mine if at in theirs)
+
+
+#: Begins the control's part of the name that a control has in a comparison.
+_CONTROL = " (control="
 
 
 def _with_controls(run: CountedRun) -> Iterator[Cells]:
@@ -1008,10 +1023,10 @@ def _with_controls(run: CountedRun) -> Iterator[Cells]:
     """
     plain = {(one.protocol, one.view, one.variant): one for one in run.cells}
     for cell in run.cells:
-        twin, is_control, control = f",{cell.variant}".partition(",control=")
-        if is_control:
-            name = f"{cell.model} (control={control})"
-            if own := plain.get((cell.protocol, cell.view, twin[1:])):
+        if cell.control is not None:
+            variant, control = cell.control
+            name = f"{cell.model}{_CONTROL}{control})"
+            if own := plain.get((cell.protocol, cell.view, variant)):
                 yield own, replace(cell, model=name)
 
 
@@ -1059,15 +1074,24 @@ def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> Cou
     wanted = [("model", model)] if model is not None else []
     for kind, name in [*wanted, *(("protocol", name) for name in protocols)]:
         if name not in known[kind]:
-            raise ComparisonError(
-                f"{run.name} has no {kind} '{name}', only {', '.join(known[kind])}."
-            )
+            raise ComparisonError(_unknown(run, kind, name, known[kind]))
     kept = (
         one
         for one in run.cells
         if model in (None, one.model) and (not protocols or one.protocol in protocols)
     )
     return replace(run, cells=tuple(kept))
+
+
+def _unknown(run: CountedRun, kind: str, name: str, known: Sequence[str]) -> str:
+    """Return what to say of a name that a run does not have."""
+    plain, is_control, _ = name.partition(_CONTROL)
+    if not is_control or plain not in known:
+        return f"{run.name} has no {kind} '{name}', only {', '.join(known)}."
+    return (
+        f"{run.name} has '{name}' only as a control. To compare it with its model: "
+        f"cheesebench compare {run.name} --first-model {plain}"
+    )
 
 
 def _match_models(first: CountedRun, second: CountedRun) -> list[tuple[str, str]]:
@@ -1111,7 +1135,8 @@ def _check(
     """
     if not pairs:
         raise ComparisonError(
-            f"{first.name} and {second.name} have no protocol in the same view in common."
+            f"{first.name} and {second.name} have no protocol in the same view in common. Give two runs of the same protocols "
+            "and views."
         )
     differences, what, remedy = list[str](), dict[str, str](), ""
     if first.seed != second.seed:

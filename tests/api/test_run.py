@@ -25,6 +25,7 @@ from cheesebench import Agent, AgentContext, AgentSpec
 from cheesebench.api import SETTINGS, _Line
 from cheesebench.errors import (
     CheeseBenchError,
+    ComparisonError,
     OptionError,
     PluginError,
     RunLogError,
@@ -715,6 +716,45 @@ def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
     [control] = run.summary.controls
     assert rows[0]["p_value"] == control.comparison.p_value
     assert found.told == ()
+
+
+def test_the_controls_of_several_models_are_tested_by_the_call_that_is_named(
+    tmp_path: Path,
+) -> None:
+    run = cheesebench.run(
+        ("random", "place-learner"),
+        "t_maze",
+        control="memoryless",
+        subjects=6,
+        seed=1,
+        results=tmp_path,
+    )
+    assert (
+        "; compare(run, models=('random', None)) tests the controls of random; "
+        in repr(run)
+    )
+    [row] = cheesebench.compare(run, models=("random", None)).rows()
+    assert row["other_model"] == "random (control=memoryless)"
+    [row] = cheesebench.compare(run).rows()
+    assert (row["verdict"], row["p_holm"]) == ("worse", pytest.approx(2 * 0.5**6))
+    chosen = ("random", "random (control=memoryless)")
+    with pytest.raises(ComparisonError) as raised:
+        cheesebench.compare(run, models=chosen)
+    remedy = f"cheesebench.compare('{run.id}', models=('random', None))"
+    assert str(raised.value).endswith(f"compare it with its model: {remedy}")
+
+
+def test_a_run_with_a_control_of_another_design_is_reported(tmp_path: Path) -> None:
+    run = cheesebench.run(
+        "random",
+        "t_maze",
+        control="memoryless",
+        design="sequential",
+        seed=1,
+        results=tmp_path,
+    )
+    assert [*run.verdicts()["design"]] == ["sequential", "cohort"]
+    assert len(cheesebench.report(run).frame()) == 2
 
 
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:

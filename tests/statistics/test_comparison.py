@@ -503,6 +503,34 @@ def test_a_control_is_compared_with_its_own_cell() -> None:
     }
 
 
+def test_controls_of_two_models_are_neither_compared_nor_counted() -> None:
+    plain = (cell([0] * 6), cell([20] * 6, "maze", model="n"))
+    controls = tuple(replace(one, variant="control=blind") for one in plain)
+    run = CountedRun(name="run", seed=0, cells=(*plain, *controls))
+    [found] = compare_runs(run).models
+    alone = compare_runs(replace(run, cells=plain)).models[0]
+    assert found == alone
+    assert found.cells[0].answer == "worse"
+    assert found.cells[0].adjusted_p == pytest.approx(2 * 0.5**6)
+    [control] = compare_runs(run, models=("n", None)).models
+    assert control.names == ("n", "n (control=blind)")
+    with pytest.raises(ComparisonError) as raised:
+        compare_runs(run, models=control.names)
+    assert str(raised.value) == (
+        "run has 'n (control=blind)' only as a control. To compare it with its model: "
+        "cheesebench compare run --first-model n"
+    )
+
+
+def test_a_control_that_has_little_to_lose_is_named() -> None:
+    new, old = (
+        CountedRun(name=name, seed=0, cells=(cell(passed, variant="control=blind"),))
+        for name, passed in (("new", [0, 2] * 3), ("old", [1] * 6))
+    )
+    [said] = compare_runs(new, old).warnings
+    assert said.startswith("m in old rarely succeeds on maze, control=blind (5 %): ")
+
+
 @pytest.mark.parametrize(
     ("models", "protocols", "said"),
     [
