@@ -572,6 +572,10 @@ def check_new(directory: Path) -> None:
         shutil.rmtree(directory)
     if directory.exists() or directory.is_symlink():
         name = directory.name
+        if not (directory / FILE_NAME).exists():
+            raise RunLogError(
+                f"{directory} holds no run, because it has no {FILE_NAME}. Delete it, or choose another --run-id."
+            )
         raise RunLogError(
             f"Run '{name}' already exists in {directory.parent}; continue it with --resume {name}, or choose another "
             "--run-id."

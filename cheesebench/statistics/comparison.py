@@ -85,8 +85,8 @@ LOSS = 0.3
 #: The loss that "no loss" excludes for a measure, as a multiple of its margin. It is at
 #: most half of the measure's range, unless the margin alone is larger.
 LOSS_IN_MARGINS = 3
-#: A larger share of replies that named no action (or a lead of it over the other run's)
-#: is worth a word.
+#: A larger share of replies that named no action may be why a run is worse: a gate then
+#: says so, and ``bless`` warns.
 SILENT = 0.05
 
 
@@ -139,8 +139,7 @@ class CellCounts:
     @property
     def is_silent(self) -> bool:
         """Whether many of the replies that should name an action name none."""
-        none, replies = self.silent
-        return none > SILENT * replies
+        return _share(self.silent) > SILENT
 
     @property
     def nothing(self) -> str:
@@ -272,6 +271,11 @@ def _doubts_of(
     missing, planned = sample.missing + not_run, sample.entered + not_run
     found = doubts(plan, sample.tally.agent_counts(), calls, missing, planned)
     return (*found, *causes[:1]) if found and missing else found
+
+
+def _share(silent: tuple[int, int]) -> float:
+    none, replies = silent
+    return none / max(1, replies)
 
 
 def _silent(counts: Mapping[str, int]) -> tuple[int, int]:
@@ -534,22 +538,17 @@ class CellComparison(tables.Brief):
         """By how much the first run has the larger share of replies that named no
         action.
         """
-        mine, theirs = (none / max(1, replies) for none, replies in self.silent)
+        mine, theirs = map(_share, self.silent)
         return mine - theirs
 
     @property
     def is_silenced(self) -> bool:
-        """Whether replies that named no action may be why the first run is worse. Their
-        share is clearly larger than in the second run, and is at least one half, or has
-        grown by at least half of the loss of pass rate.
+        """Whether replies that named no action may be why the first run is worse: they
+        are many, and a larger share than in the second run. How large the loss is does
+        not matter, because a trial without an action goes on without calls: a few such
+        replies can cost many trials.
         """
-        if self.more_silent <= SILENT:
-            return False
-        none, replies = self.silent[0]
-        if 2 * none >= replies or self.measure:
-            return 2 * none >= replies
-        lost = (self.second_rate or 0.0) - (self.first_rate or 0.0)
-        return 2 * self.more_silent >= lost
+        return self.more_silent > 0 and _share(self.silent[0]) > SILENT
 
     @property
     def said(self) -> str:

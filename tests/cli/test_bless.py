@@ -36,6 +36,7 @@ def run(*cells: CellCounts) -> CountedRun:
         ),
         ([counts(12)], []),
         ([counts(12, silent=(5, 100))], []),
+        ([counts(12, silent=(6, 100))], ["6 of the 100 replies that count on pool named no action, so this"]),
         ([counts(12, silent=(1204, 2408))], ["1,204 of the 2,408 replies that count on pool named no action, so this"]),
         ([counts(11)], ["Bless a run with more --subjects (20 for a usual model)."]),
     ],

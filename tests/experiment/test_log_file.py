@@ -233,8 +233,14 @@ def test_a_new_run_has_a_directory_of_its_own(tmp_path: Path) -> None:
     ):
         log_file.make_directory(tmp_path / "a" / "results", "r1")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    with pytest.raises(RunLogError, match=r"Run 'link' already exists"):
-        log_file.check_new(tmp_path / "link")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "comment.md").touch()
+    for name in ("link", "half"):
+        with pytest.raises(
+            RunLogError,
+            match=rf"{name} holds no run, because it has no run\.sqlite\. Delete it, or choose another --run-id\.$",
+        ):
+            log_file.check_new(tmp_path / name)
     (tmp_path / "file").touch()
     with pytest.raises(
         RunLogError, match=r"file is not a directory. Choose another --results."

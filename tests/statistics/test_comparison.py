@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from cheesebench.records import (
     ReferenceValue,
     TrialRecord,
 )
+from cheesebench.statistics import gate
 from cheesebench.statistics.comparison import (
     LOSS,
+    SILENT,
     CellComparison,
     CellCounts,
     CountedRun,
@@ -143,6 +146,38 @@ def test_missing_trials_decide_nothing_by_themselves() -> None:
     assert (
         compare_differences(paired_differences(lost, b), seed=0).answer == "undecided"
     )
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "passed", "said"),
+    [
+        # The share from which bless warns, however large the loss is.
+        ((224, 1508), (0, 3977), 5, True),
+        ((51, 1000), (0, 1000), 0, True),
+        ((50, 1000), (0, 1000), 5, False),
+        ((51, 1000), (40, 1000), 5, True),
+        ((51, 1000), (51, 1000), 5, False),
+        ((510, 1000), (600, 1000), 5, False),
+        ((1000, 1000), (0, 0), 5, True),
+    ],
+)
+def test_a_loss_beside_replies_without_an_action_names_their_number(
+    now: tuple[int, int], before: tuple[int, int], passed: int, said: bool
+) -> None:
+    first, second = cell([passed] * 20, silent=now), cell([14] * 20, silent=before)
+    found = compare_runs(
+        CountedRun(name="new", seed=0, cells=(first,)),
+        CountedRun(name="main", seed=0, cells=(second,)),
+    )
+    assert found.worse
+    assert bool(list(gate.silence(found))) is said
+    assert said <= first.is_silent, "bless warns of it as well"
+
+
+def test_the_page_on_ci_has_the_share_from_which_silence_is_named() -> None:
+    page = (Path(__file__).parents[2] / "docs/ci.md").read_text(encoding="utf-8")
+    assert f"more than {SILENT:.0%} of the replies".replace("%", " %") in page
+    assert f"from the same {SILENT:.0%} on".replace("%", " %") in page
 
 
 def test_repeats_of_a_pair_are_one() -> None:
