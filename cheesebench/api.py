@@ -74,9 +74,9 @@ JOURNAL: Mapping[str, Kind] = {
 #: Columns of the verdicts, with the kind of their values. A notebook shows the first
 #: ten and the last ten.
 VERDICTS: Mapping[str, Kind] = {
-    "model": "text", "protocol": "text", "view": "text", "verdict": "text", "rate": "number", "low": "number",
-    "high": "number", "reference": "number", "difference": "number", "margin": "number",
-    "variant": "text", "design": "text", "reference_low": "number", "reference_high": "number", "chance": "number",
+    "model": "text", "protocol": "text", "view": "text", "variant": "text", "verdict": "text", "rate": "number",
+    "low": "number", "high": "number", "reference": "number", "difference": "number",
+    "margin": "number", "design": "text", "reference_low": "number", "reference_high": "number", "chance": "number",
     "evidence_pass": "number", "evidence_fail": "number", "planned": "integer", "passed": "integer",
     "calls": "integer", "validated": "truth", "measure": "text", "mean": "number", "mean_low": "number",
     "mean_high": "number", "ability": "number", "ability_low": "number", "ability_high": "number",
@@ -132,10 +132,10 @@ def _verdict(cell: CellResult) -> list[Any]:
     limits = animals_interval(reference) or (None, None)
     calls, cost = _calls(cell)
     return [
-        plan.model, plan.protocol, plan.view, None if plan.control else cell.verdict.value,
+        plan.model, plan.protocol, plan.view, str(plan.variant), None if plan.control else cell.verdict.value,
         cell.rate, low, high,
         None if reference is None else reference.value, cell.difference, plan.margin,
-        str(plan.variant), plan.design, *limits, plan.chance,
+        plan.design, *limits, plan.chance,
         game and game.passing, game and game.failing, cell.planned, cell.passed,
         calls, _validated(plan), *_measure(cell), *_ability(cell),
         cell.difference_low, cell.difference_high, game and game.p_value, cell.subjects, cell.valid,
@@ -1184,9 +1184,21 @@ def given_options(
     return given.filled_in(Origin.PROFILE, **own)
 
 
+#: What to do instead, by what looks like an option of a run.
+_INSTEAD = {
+    "trials": "The design sets the trials: design='smoke' has few.",
+    "html": "Call run.html(PATH) afterwards.",
+    "markdown": "Call run.report() afterwards.",
+    "compare": "Call cheesebench.compare(run, BASELINE) afterwards.",
+    "film": "Call run.trial(PROTOCOL).film(PATH) afterwards.",
+}
+
+
 def _no_option(name: str) -> OptionError:
     known = "only for pytest" if name in FOR_TESTS else "not an option of a run"
     hint = did_you_mean(name, SETTINGS) or " Remove it."
+    if name in _INSTEAD:
+        hint = f" {_INSTEAD[name]}"
     return OptionError(f"{name}= is {known}.{hint}")
 
 

@@ -34,10 +34,12 @@ def judge_runs(
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
     Raise RunLogError for a missing run, ComparisonError for runs that do not pair, and
-    OptionError if a run is to be compared with something else, or if models are
-    selected without a run.
+    OptionError if a run is to be compared with something else, for a list of runs, and
+    if models are selected without a run.
     """
     given = [one for one in (first, second) if one is not None]
+    for one in given:
+        _check_no_list(one, results)
     logs = [_log(one, results) for one in given]
     runs = [log for log in logs if log is not None]
     if any(models) and not runs:
@@ -95,6 +97,20 @@ def _check(
         raise errors.OptionError(
             f"{run.parent.name} is a run of CheeseBench, and {_shown(given[logs.index(None)])}. Give two runs, or "
             "two logs."
+        )
+
+
+def _check_no_list(given: Any, results: Path) -> None:
+    """Raise OptionError for a list of runs."""
+    if not isinstance(given, list | tuple) or not given:
+        return
+    known = log_file.find_runs(results)
+    names = [getattr(one, "id", one) for one in given]
+    if all(isinstance(one, str) and one in known for one in names):
+        one, *others = map(repr, names)
+        raise errors.OptionError(
+            f"A list of scores is expected, but these are runs. Compare two: verdict({', '.join([one, *others[:1]])}). For the "
+            f"verdicts of several: report([{', '.join([one, *others])}])."
         )
 
 

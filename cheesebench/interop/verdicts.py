@@ -249,6 +249,7 @@ def verdict(
             "--range LOW HIGH."
         )
 
+    _check_frames((first, second), score)
     first, second, models = _of_models(first, second, models)
     if second is not None and value is not None:
         raise OptionError("Give either a second log (or model) or a value, not both.")
@@ -296,6 +297,36 @@ def _check_two(only_seen: bool, are_two: bool) -> None:
         raise OptionError(
             "--only-seen is about two models that are compared, and here each is judged alone. Remove it."
         )
+
+
+#: Columns that all tables of verdicts have, and some that only ``Run.trials`` has.
+_OF_VERDICTS = {"verdict", "reason", "rate", "reference"}
+_OF_TRIALS = {"judged", "recorded_success"}
+
+
+def _check_frames(sides: Iterable[Any], score: str | None) -> None:
+    """Raise OptionError for a side that is a table of CheeseBench without scores."""
+    for given in sides:
+        _check_frame(given, score)
+
+
+def _check_frame(given: Any, score: str | None) -> None:
+    """Raise OptionError for a table of CheeseBench that has verdicts in place of
+    scores, or trials without a score because they enter no verdict.
+    """
+    columns = {*map(str, getattr(given, "columns", ()))}
+    if columns >= _OF_VERDICTS:
+        raise OptionError(
+            "This is a table of verdicts: each row is a whole cell, not a score of a subject. Give the run itself, or its "
+            "trials: rows = run.trials(); verdict(rows[rows['judged']], score='success')."
+        )
+    if score in columns and columns >= _OF_TRIALS and hasattr(given, "loc"):
+        beside = int((given[score].isna() & given["judged"].eq(False)).sum())
+        if beside:
+            raise OptionError(
+                f"{plural(beside, 'row')} of these trials have no {score}, because they enter no verdict. Give only the "
+                "rows with judged: frame[frame['judged']]."
+            )
 
 
 def _of_models(

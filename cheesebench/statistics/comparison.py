@@ -799,9 +799,24 @@ class RunComparison(tables.Tabular):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The warnings, and what only the second run has."""
+        """The warnings, what only the second run has, and why an interval is wide."""
         alone = (f"Only in {self.second}: {', '.join(self.not_run)}.",)
-        return (*self.warnings, *(alone if self.not_run else ()))
+        return (*self.warnings, *(alone if self.not_run else ()), *self._wide())
+
+    def _wide(self) -> Iterator[str]:
+        """Yield a sentence on the intervals of differences that are as large as any can
+        be.
+        """
+        found = dict.fromkeys(
+            cell.protocol
+            for _, cell in self.cells
+            if not cell.measure and abs(cell.paired.difference or 0) == 1
+        )
+        if found:
+            yield (
+                f"All pairs differ by 100 points on {', '.join(found)}: nothing shows how much other pairs may differ, so the "
+                "interval is wide. Where differences vary a little, it may be much narrower."
+            )
 
     @property
     def worse(self) -> bool:

@@ -715,7 +715,8 @@ def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
     assert rows[0]["verdict"] == "better"
     [control] = run.summary.controls
     assert rows[0]["p_value"] == control.comparison.p_value
-    assert found.told == ()
+    [said] = found.told
+    assert said.startswith("All pairs differ by 100 points on t_maze: ")
 
 
 def test_the_controls_of_several_models_are_tested_by_the_call_that_is_named(

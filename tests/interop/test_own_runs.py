@@ -111,9 +111,7 @@ def test_verdict_takes_runs_and_lives_in_logs(results: Path) -> None:
     assert (alone.tasks, alone.notes) == ((own,), tuple(said))
     [both] = cheesebench.verdict("one", "two", results=results, only_seen=True).tasks
     assert both == judge(results, "one", "two")[0][0]
-    with pytest.raises(
-        OptionError, match=r"is about two models, and there is only one"
-    ):
+    with pytest.raises(OptionError, match=r"is about two models that are compared"):
         cheesebench.verdict("one", results=results, only_seen=True)
     with RunLog.open_read_only(results / "one" / FILE_NAME) as log:
         [plan] = log.plans()

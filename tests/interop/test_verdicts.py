@@ -233,3 +233,28 @@ def test_an_answer_left_open_names_its_cause() -> None:
     [task] = cheesebench.verdict(known, [0.0] * 8 + [1.0] * 2).tasks
     assert task.reason.endswith(" Missing scores leave the answer open.")
     assert "correction" not in task.reason
+
+
+def test_trials_that_enter_no_verdict_are_no_missing_scores() -> None:
+    pandas = pytest.importorskip("pandas")
+    verdict = cheesebench.verdict
+    trials = pandas.DataFrame(
+        {
+            "subject": [0, 0, 1, 1],
+            "success": pandas.array([None, True, None, None], dtype="boolean"),
+            "recorded_success": pandas.array([True, True, False, None], "boolean"),
+            "judged": [False, True, False, True],
+        }
+    )
+    with pytest.raises(OptionError) as raised:
+        verdict(trials, value=0.5, score="success")
+    assert str(raised.value) == (
+        "2 rows of these trials have no success, because they enter no verdict. Give only the rows with judged: "
+        "frame[frame['judged']]."
+    )
+    assert verdict(trials[trials["judged"]], value=0.5, score="success").notes
+    # Without this column, a score that is absent is missing, whatever was judged.
+    own = trials.drop(columns="recorded_success")
+    assert "3 scores of these scores missing" in " ".join(
+        verdict(own, value=0.5, score="success").notes
+    )

@@ -557,6 +557,17 @@ def test_controls_of_two_models_are_neither_compared_nor_counted() -> None:
     )
 
 
+def test_the_wide_interval_of_a_perfect_difference_is_explained() -> None:
+    perfect, nearly = compared(([20] * 12, [0] * 12)), compared(([20] * 12, [0, 1] * 6))
+    assert perfect.models[0].cells[0].paired.interval < (0.5, 1)  # type: ignore[operator]
+    assert nearly.models[0].cells[0].paired.interval > (0.9, 1)  # type: ignore[operator]
+    assert perfect.told[-1] == (
+        "All pairs differ by 100 points on maze0: nothing shows how much other pairs may differ, so the interval is wide. "
+        "Where differences vary a little, it may be much narrower."
+    )
+    assert not any("All pairs" in one for one in nearly.told)
+
+
 def test_a_control_that_has_little_to_lose_is_named() -> None:
     new, old = (
         CountedRun(name=name, seed=0, cells=(cell(passed, variant="control=blind"),))
