@@ -106,6 +106,7 @@ def test_a_missing_run_is_told_with_the_likely_one(results: Path) -> None:
 
 
 def test_verdict_takes_runs_and_lives_in_logs(results: Path) -> None:
+    judge(results, "one")  # It is replayed, and later known as the same.
     [own], said = judge(results, "one")
     alone = cheesebench.verdict("one", results=results)
     assert (alone.tasks, alone.notes) == ((own,), tuple(said))
