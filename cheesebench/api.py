@@ -132,7 +132,7 @@ def _verdict(cell: CellResult) -> list[Any]:
     limits = animals_interval(reference) or (None, None)
     calls, cost = _calls(cell)
     return [
-        plan.model, plan.protocol, plan.view, str(plan.variant), None if plan.control else cell.verdict.value,
+        plan.model, plan.protocol, plan.view, str(plan.variant), cell.verdict and cell.verdict.value,
         cell.rate, low, high,
         None if reference is None else reference.value, cell.difference, plan.margin,
         plan.design, *limits, plan.chance,
@@ -438,9 +438,10 @@ class Run:
 
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
           for the number of subjects.
-        * ``verdict`` (NA for a control), and its ``reason`` in a sentence. ``remarks``:
-          doubts, and how the cell was run. ``validated``: whether the protocol's audit
-          shows that it measures what it names (NA for dialogues).
+        * ``verdict`` (NA for a control, unless it is an ERROR), and its ``reason`` in a
+          sentence. ``remarks``: doubts, and how the cell was run. ``validated``:
+          whether the protocol's audit shows that it measures what it names (NA for
+          dialogues).
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
           passed trials, averaged over subjects.
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with

@@ -118,7 +118,7 @@ class Tally:
             self._waiting.remove(plan)
             lives = run.trials_by_subject(plan)
             found = judge_sample(plan, draw_sample(plan, lives)).verdict
-            if plan.control and found is Verdict.INCONCLUSIVE:
+            if found is None:
                 self._controls += 1
             else:
                 self._verdicts[found] += 1

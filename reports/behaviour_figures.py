@@ -170,7 +170,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
             linestyle="--",
         )
         said.append(
-            f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict.value}"
+            f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict or 'no verdict'}"
             f"{' (less is better)' * words.less_is_better(cell.plan)}"
         )
     axes.axvline(0, color=drawing.RODENT, linewidth=1)

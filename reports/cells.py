@@ -136,11 +136,12 @@ def fenced(text: object, width: int) -> str:
     return clean(text, width).translate(_IN_CODE).ljust(width)[:width]
 
 
-MARKS = {
+MARKS: dict[Verdict | None, str] = {
     Verdict.PASS: "✔",
     Verdict.FAIL: "✘",
     Verdict.INCONCLUSIVE: "?",
     Verdict.ERROR: "!",
+    None: "–",
 }
 NOTHING = "–"
 #: Replaces the rate of an unfinished cell, which is no result.
@@ -192,9 +193,9 @@ def mean(overall: Average) -> str:
     return f"{percent(overall.mean)} ({limits(overall)})"
 
 
-def marked(verdict: Verdict) -> str:
+def marked(verdict: Verdict | None) -> str:
     """Return the verdict with its mark, as in ``✔ PASS``."""
-    return f"{MARKS[verdict]} {verdict.value}"
+    return f"{MARKS[verdict]} {verdict or 'no verdict'}"
 
 
 def measured_name(cell: CellResult) -> str:

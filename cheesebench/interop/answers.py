@@ -72,7 +72,7 @@ def answer_of(cell: CellResult, task: str) -> TaskVerdict:
     reference, judged = cell.plan.reference, cell.judged
     return TaskVerdict(
         task=task,
-        answer=None if cell.plan.control else cell.verdict.value,
+        answer=cell.verdict and cell.verdict.value,
         reason=cell.reason,
         subjects=cell.subjects,
         rate=cell.rate if judged is None else judged.mean,

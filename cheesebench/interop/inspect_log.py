@@ -124,7 +124,7 @@ def _results(log: RunLog, plan: CellPlan, total: int, completed: int) -> Json:
         if value is not None
     }
     said = {
-        "verdict": result.verdict.value,
+        "verdict": result.verdict and result.verdict.value,
         "reason": result.reason,
         "n": result.n_text,
     }

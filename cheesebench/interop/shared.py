@@ -109,7 +109,7 @@ def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
             **_PROPORTION,
         }
         details = {
-            "verdict": result.verdict.value,
+            "verdict": result.verdict and result.verdict.value,
             "reason": result.reason,
             "n": result.n_text,
         }
@@ -212,8 +212,8 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
                 "dataset": {"id": dataset, "task_id": plan.label},
                 "value": round(result.rate or 0.0, 4),
                 "date": log.manifest["created"][:10],
-                "notes": f"{result.verdict.value}{about}, 95 % {rounded(low, 3)} to {rounded(high, 3)}, {result.n_text}, "
-                f"{plan.view}",
+                "notes": f"{result.verdict or 'no verdict'}{about}, 95 % {rounded(low, 3)} to {rounded(high, 3)}, "
+                f"{result.n_text}, {plan.view}",
             }
         )
     for path, entries in files.items():

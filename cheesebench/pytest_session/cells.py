@@ -137,7 +137,7 @@ class CellItem(pytest.Item):
             raise VerdictError(
                 explanations.explain(self.run, self.specification, self.result)
             )
-        if verdict is Verdict.INCONCLUSIVE:
+        if self.result.is_undecided:
             pytest.skip(printable(self.result.reason))
 
     def is_last_straw(self) -> bool:

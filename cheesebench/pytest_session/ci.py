@@ -62,9 +62,7 @@ def _of_case(result: CellResult) -> list[tuple[str, object]]:
         ("control", plan.control),
         (
             "verdict",
-            None
-            if plan.control and result.verdict != "ERROR"
-            else result.verdict.value,
+            result.verdict and result.verdict.value,
         ),
         ("reason", result.reason),
         ("n", result.n_text),
@@ -355,7 +353,7 @@ def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
     """Return the kind of a cell's annotation, or "" if the cell gets none."""
     if cell.plan.control:
         return ""
-    kind = _KINDS.get(cell.verdict, "")
+    kind = "" if cell.verdict is None else _KINDS.get(cell.verdict, "")
     if cell.verdict is Verdict.FAIL and not fail_is_error:
         kind = "warning"
     if kind == "warning" and not cell.plan.claims:

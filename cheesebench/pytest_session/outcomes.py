@@ -131,7 +131,8 @@ def _attach_verdict(
         report.cheesebench_unmeasured = unmeasured  # type: ignore[attr-defined]
     if report.when != "call" or item.result is None:
         return
-    report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
+    verdict = item.result.verdict or Verdict.INCONCLUSIVE
+    report.cheesebench_verdict = verdict.value  # type: ignore[attr-defined]
     report.cheesebench_control = bool(item.plan.control)  # type: ignore[attr-defined]
     if report.skipped:
         path, _, _ = item.location

@@ -216,7 +216,7 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
             )
         ),
         "control": bool(plan.control),
-        "verdict": result.verdict.value,
+        "verdict": result.verdict and result.verdict.value,
         "decided": decided,
         # While a cell is running, trials that are still to come count as missing. They
         # must not raise doubts.

@@ -403,7 +403,7 @@ class ModelRate:
     """The result of one model on one protocol in one run: a point of their trend."""
 
     plan: CellPlan
-    verdict: Verdict
+    verdict: Verdict | None
     rate: float | None
     interval: tuple[float, float] | None
     decided: bool
@@ -502,7 +502,7 @@ class Overview:
 def _line(name: str, state: RunState) -> RunLine:
     plain = [cell for cell in state.cells if not cell.plan.control]
     shown = [
-        OPEN if state.is_open(cell) else cell.result.verdict.value for cell in plain
+        OPEN if state.is_open(cell) else str(cell.result.verdict) for cell in plain
     ]
     return RunLine(
         run_id=name,

@@ -68,8 +68,14 @@ def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
     """Judge one cell from its sample, as ``draw_sample`` returns it.
 
     A sequential cell is described by its subjects up to the end of the set that
-    decided. Later subjects do not count.
+    decided. Later subjects do not count. A control gets no verdict but ERROR.
     """
+    judged = _judge(plan, sample)
+    has_none = plan.control and judged.verdict is Verdict.INCONCLUSIVE
+    return replace(judged, verdict=None) if has_none else judged
+
+
+def _judge(plan: CellPlan, sample: Sample) -> CellResult:
     question, scale = question_of(plan), scale_of(plan)
     game = None if question is None else play(plan, question, sample)
     if game is not None and plan.sequential:

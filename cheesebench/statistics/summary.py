@@ -257,7 +257,8 @@ class CellResult(tables.Brief):
     """
 
     plan: CellPlan
-    verdict: Verdict
+    verdict: Verdict | None
+    """None for a control, which tests no claim, unless it is an ERROR."""
     reason: str
     """The reason for the verdict: plain sentences for readers who see a verdict for the
     first time.
@@ -381,14 +382,17 @@ class CellResult(tables.Brief):
     """
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether the cell has neither a PASS, a FAIL nor an ERROR."""
+        return self.verdict in (None, Verdict.INCONCLUSIVE)
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether the cell's numbers are no result: it is an ERROR, or it is undecided,
         not sequential, and most of its trials are missing.
         """
         few = not self.plan.sequential and 2 * self.missing > self.planned
-        return self.verdict is Verdict.ERROR or (
-            self.verdict is Verdict.INCONCLUSIVE and few
-        )
+        return self.verdict is Verdict.ERROR or (self.is_undecided and few)
 
     @property
     def has_failed_trials(self) -> bool:
@@ -670,7 +674,7 @@ class RunSummary(tables.Tabular):
                 "protocol": cell.plan.label,
                 "view": cell.plan.view,
                 "variant": str(cell.plan.variant),
-                "verdict": cell.verdict.value,
+                "verdict": cell.verdict and cell.verdict.value,
                 "reason": cell.reason,
                 "rate": cell.rate if cell.judged is None else cell.judged.mean,
                 "reference": cell.plan.reference and cell.plan.reference.value,

@@ -630,7 +630,7 @@ def with_causes(cell: CellResult) -> str:
     # Whether a resumed run would help depends on the causes, which are known only now.
     reason = cell.reason.replace(_RESUME, _after_breakdown(cell))
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
-    if spent and cell.verdict is Verdict.INCONCLUSIVE:
+    if spent and cell.is_undecided:
         return f"{reason} Stopped by the budget: {spent}."
     if not cell.causes or reason.startswith(NEVER_ACTED):
         return reason

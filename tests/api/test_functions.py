@@ -65,7 +65,7 @@ def test_a_run_is_planned_compared_and_drawn(
     assert cheesebench.compare(*runs) == found
     [cell] = runs[0].summary.cells
     [own] = cheesebench.verdict(runs[0]).tasks
-    assert (own.answer, own.reason) == (cell.verdict.value, cell.reason)
+    assert (own.answer, own.reason) == (cell.verdict, cell.reason)
     assert cheesebench.verdict(*runs).tasks[0].answer == "undecided"
     assert cheesebench.verdict("one").tasks == (own,)
     for judged in (cheesebench.verdict("one"), cheesebench.verdict(*runs)):

@@ -714,6 +714,13 @@ def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
     }
     assert rows[0]["verdict"] == "better"
     [control] = run.summary.controls
+    for verdicts in (
+        [*run.verdicts()["verdict"].isna()],
+        [*run.summary.frame()["verdict"].isna()],
+        [one.verdict is None for one in run.summary.cells],
+        [one.answer is None for one in cheesebench.verdict(run).tasks],
+    ):
+        assert verdicts == [False, True]
     assert rows[0]["p_value"] == control.comparison.p_value
     [said] = found.told
     assert said.startswith("All pairs differ by 100 points on t_maze: ")

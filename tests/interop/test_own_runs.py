@@ -48,7 +48,7 @@ def test_a_run_is_judged_as_its_report_says(results: Path) -> None:
     [own], said = judge(results, "one")
     with RunLog.open_read_only(results / "one" / FILE_NAME) as log:
         [cell] = summarise_log(log).cells
-    assert (own.task, own.answer) == ("east (random)", cell.verdict.value)
+    assert (own.task, own.answer) == ("east (random)", cell.verdict)
     assert (own.rate, own.subjects) == (cell.rate, 2)
     assert [one.startswith("Replayed") for one in said] == [True]
     for name in (results / "one", results / "one" / FILE_NAME):

@@ -179,7 +179,7 @@ def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
     judged = judge(plan, log.trials_and_gaps())
     assert state["cost"] == pytest.approx(calls.cost)
     assert state["tokens"] == calls.prompt + calls.completion
-    assert cell["verdict"] == judged.verdict.value
+    assert cell["verdict"] == judged.verdict
     assert cell["rate"] == judged.rate
     assert cell["done"] == state["done"]
     budget = " of $1,500.00" if state["in_flight"] is not None else ""

@@ -414,6 +414,7 @@ def consistent(cell: CellResult) -> bool:
         Verdict.FAIL: cell.game.failing >= 20 and cell.difference_high <= bar + 1e-5,
         Verdict.INCONCLUSIVE: cell.difference_low <= bar + 1e-5
         and bar - 1e-5 <= cell.difference_high,
+        None: False,
     }[cell.verdict]
 
 
@@ -452,7 +453,7 @@ def test_a_harder_reference_or_margin_never_helps(
     trials = cohort(*["+" * k + "-" * (20 - k) for k in passes])
 
     def ease(value: float, margin: float) -> int:
-        order = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS]
+        order = [Verdict.FAIL, None, Verdict.INCONCLUSIVE, Verdict.PASS]
         return order.index(
             judge(
                 plan(reference=value, margin=margin, subjects=len(passes)), trials

@@ -9,7 +9,7 @@
     name.scope = "row";
     name.append(element("small", one.protocol));
     const verdict = element("td");
-    verdict.append(one.decided ? pill(one.verdict) : element("span", one.done ? "open" : "waiting", "verdict"));
+    verdict.append(one.decided && one.verdict ? pill(one.verdict) : element("span", one.decided ? "no verdict" : one.done ? "open" : "waiting", "verdict"));
     if (one.decided && one.reason) verdict.append(element("small", one.reason, "why"));
     if (!one.decided && one.standing !== null) verdict.append(element("small", one.standing, "why"));
     const model = element("td", one.model);
