@@ -183,7 +183,8 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
 
 
 def _gap(one: answers.TaskVerdict) -> float | None:
-    known = one.rate is not None and one.against is not None
+    # Without a verdict (a control), the rate is compared with nothing.
+    known = None not in (one.answer, one.rate, one.against)
     return (one.rate or 0.0) - (one.against or 0.0) if known else None
 
 

@@ -721,6 +721,8 @@ def test_a_model_is_compared_with_its_controls(tmp_path: Path) -> None:
         [one.answer is None for one in cheesebench.verdict(run).tasks],
     ):
         assert verdicts == [False, True]
+    assert [*cheesebench.verdict(run).frame()["difference"].isna()] == [False, True]
+    assert [*run.verdicts()["difference"].isna()] == [False, True]
     assert rows[0]["p_value"] == control.comparison.p_value
     [said] = found.told
     assert said.startswith("All pairs differ by 100 points on t_maze: ")
