@@ -73,7 +73,7 @@ _CALLS = {
     "'cheesebench audit' prints": "cheesebench.audit(...) has",
     r"\bcheesebench show \S+ --protocol \S+ --subject \d+ --unparsed": "column unparsed of run.calls()",
     r"`?\bcheesebench show RUN\b`?": "run.calls()",
-    "to make one from a run: cheesebench bless": "the command line makes one from a run: cheesebench bless",
+    r"Make a run \(pytest [^)]*\), bless it": "Make a run, bless it on the command line",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
     "'cheesebench models'": "cheesebench.catalogue('models')",

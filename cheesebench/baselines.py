@@ -83,9 +83,10 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
                 f"There is no baseline or run '{name}'.{hint} {there}."
             ) from None
         latest = f" The latest run is '{next(iter(runs))}'." if runs else ""
+        new = name if _NAME.fullmatch(name) else "NAME"
         raise RunLogError(
-            f"There is no baseline or run '{name}'.{latest} {there}; to make one from a run: "
-            f"cheesebench bless RUN {name if _NAME.fullmatch(name) else 'NAME'}"
+            f"There is no baseline or run '{name}'.{latest} {there}. Make a run (pytest --model MODEL --design cohort --run-id "
+            f"RUN), bless it (cheesebench bless RUN {new}), and commit {baselines / f'{new}{SUFFIX}'}."
         ) from None
 
 
@@ -150,7 +151,7 @@ def read_baseline(path: Path) -> CountedRun:
         text = read_bytes(path, 2**28)
         if _CONFLICT.search(text):
             raise RunLogError(
-                f"{path} has the marks of a merge conflict of git. {anew}"
+                f"{path} has the marks of a merge conflict of git. {anew.replace('a run', 'a run of the merged commit')}"
             )
         content = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:

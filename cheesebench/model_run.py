@@ -375,18 +375,15 @@ class ModelRun:
         """
         self.mention_news()
         assert self._runner is not None
-        model, seconds, fault = self._runner.silence() or ("", 0.0, "")
+        model, seconds, said = self._runner.silence() or ("", 0.0, "")
         if seconds < SILENT_SECONDS:
             self._silence_said = 0.0
             return
         again = SILENT_AGAIN_SECONDS if self._silence_said else 0.0
         if seconds >= self._silence_said + again:
             self._silence_said = seconds
-            said = f" ({fault.rstrip('.')})" if fault else ""
             self._tell_at_once(
-                f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}. Each may take "
-                f"{self.settings.calls.patience.request:g} s (--cheese-timeout), or longer while a server reports progress. "
-                "--reply-tokens makes replies shorter."
+                f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}"
             )
 
     def mention_news(self) -> None:

@@ -96,7 +96,7 @@ def test_a_baseline_with_a_merge_conflict_is_to_be_made_anew(
     with pytest.raises(RunLogError) as caught:
         baselines.read_baseline(path)
     assert str(caught.value) == (
-        f"{path} has the marks of a merge conflict of git. Make it anew from a run, and commit it: "
+        f"{path} has the marks of a merge conflict of git. Make it anew from a run of the merged commit, and commit it: "
         "cheesebench bless RUN main"
     )
 
@@ -123,10 +123,13 @@ def test_a_baseline_is_found_by_name_or_file(
     with pytest.raises(RunLogError) as caught:
         baselines.locate_counted(results, "other")
     assert str(caught.value) == (
-        "There is no baseline or run 'other'. There is no baseline in baselines; to make one from a run: "
-        "cheesebench bless RUN other"
+        "There is no baseline or run 'other'. There is no baseline in baselines. Make a run (pytest --model MODEL "
+        "--design cohort --run-id RUN), bless it (cheesebench bless RUN other), and commit baselines/other.json."
     )
-    with pytest.raises(RunLogError, match=r"cheesebench bless RUN NAME$"):
+    with pytest.raises(
+        RunLogError,
+        match=r"cheesebench bless RUN NAME\), and commit baselines.NAME\.json\.$",
+    ):
         baselines.locate_counted(results, "results/other")
 
 

@@ -406,6 +406,8 @@ LONGEST_PAUSE = 60.0
 #: server counts as silent if no call has been answered for this many seconds after a
 #: fault.
 PATIENCE = 900.0
+#: Until when throttled calls are tried again, in words.
+_MOST = f"for at most {PATIENCE / 60:g} minutes without any reply"
 #: Refused connections use up no retry until a call has paused for this many seconds in
 #: all, because a local server may still be loading its model.
 LOADING = 300.0
@@ -632,11 +634,25 @@ class ModelChannel:
     @property
     def waited(self) -> tuple[float, str]:
         """Seconds for which calls have waited without any reply (0.0 if none waits),
-        and the text of the last fault (may be empty).
+        and what to say of such a wait: the last fault since the last reply, how long
+        the wait may last, and what ends it sooner.
         """
-        return (
-            time.monotonic() - self._waiting_since if self._asking else 0.0
-        ), self._last_fault
+        seconds = time.monotonic() - self._waiting_since if self._asking else 0.0
+        return seconds, self._limit_of_wait()
+
+    def _limit_of_wait(self) -> str:
+        fault = "" if self._silent_since is None else self._last_fault.rstrip(".")
+        if not fault or fault.startswith("timeout: "):
+            cause = f" ({fault})" * bool(fault)
+            return (
+                f"{cause}. Each may take {self.patience.request:g} s (--cheese-timeout), or longer while a server reports "
+                "progress. --reply-tokens makes replies shorter."
+            )
+        limits = fault.startswith(tuple(kind.replace("_", " ") for kind in THROTTLES))
+        why, less = "Calls are", ""
+        if limits:
+            why, less = "The server limits the rate, so calls are", ", and a lower --concurrency asks less at a time"  # fmt: skip
+        return f" ({fault}). {why} tried again, with pauses, {_MOST}. --max-minutes ends that sooner{less}."
 
     @property
     def silence(self) -> str:
@@ -683,8 +699,10 @@ class ModelChannel:
         if pause < NOTICED or now < self._hushed_until:
             return
         self._hushed_until = now + HUSH
-        of = "" if most is None else f" of {most}"
-        self.tell(f"{text.rstrip('.')}; retry {retry}{of} in {rounded(pause, 0)} s")
+        of, until = (f" of {most}", "") if most is not None else ("", f", {_MOST}")
+        self.tell(
+            f"{text.rstrip('.')}; retry {retry}{of} in {rounded(pause, 0)} s{until}"
+        )
 
 
 def _said_in(reply: ChatReply) -> str:

@@ -865,7 +865,8 @@ class LanguageModels:
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has been silent for longest, its seconds of silence,
-        and the text of its last fault. Return None if no model has been connected.
+        and what to say of it (``ModelChannel.waited``). Return None if no model has
+        been connected.
         """
         waits = [
             (name, *channel.waited) for name, channel in list(self._channels.items())

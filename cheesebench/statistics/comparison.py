@@ -1172,15 +1172,22 @@ def _check(
                 f"judged: {a.estimand}) and {b.trials} in {second.name} (design {b.design}, judged: {b.estimand})"
             )
     if differences:
-        # With another seed, the subjects of no protocol are pairs.
-        select = (
-            "" if "seed" in what else "; or select shared protocols with --protocols"
-        )
+        again = f"Run one of them again with the {' and '.join(what.values())} of the other{remedy}"
+        if (smoke := _smoke(first, second, pairs)) and list(what) == ["trials"]:
+            again = f"{smoke} is of the design smoke, which measures nothing: run it again without --design smoke"
+        # Where no two subjects are pairs, no choice of protocols helps.
+        shared = "seed" not in what and len(set(differences)) < len(pairs)
+        select = "; or select shared protocols with --protocols" * shared
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
-            f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the {' and '.join(what.values())} of "
-            f"the other{remedy}{select}."
+            f"{'; '.join(dict.fromkeys(differences))}. {again[:1].upper()}{again[1:]}{select}."
         )
+
+
+def _smoke(first: CountedRun, second: CountedRun, pairs: Sequence[Cells]) -> str:
+    """Return the name of the run of the design ``smoke``, if only one is of it."""
+    a, b = ({pair[side].design for pair in pairs} == {"smoke"} for side in (0, 1))
+    return "" if a == b else first.name if a else second.name
 
 
 class _Tests(NamedTuple):

@@ -480,8 +480,18 @@ def _reason(error: Exception) -> str:
         number = cause.errno or 0
         said = os.strerror(number) if number > 0 else cause.strerror or str(cause)
     else:
-        said = str(error)
+        said = _broken_off_where(str(error))
     return quoted(said, 200) or type(cause or error).__name__
+
+
+def _broken_off_where(said: str) -> str:
+    """Return the text of an error of aiohttp, with the place in place of its wording if
+    a reply has broken off.
+    """
+    if not said.startswith("Response payload is not completed"):
+        return said
+    received = re.search(r"received (\d+ of \d+ bytes)", said)
+    return f"after {received[1]}" if received else "in the middle of its reply"
 
 
 def _proxy(url: URL) -> str | None:

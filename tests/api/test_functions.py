@@ -59,7 +59,8 @@ def test_a_run_is_planned_compared_and_drawn(
     assert found.models[0].cells[0].identical
     assert said["models"][0]["cells"][0]["answer"] == found.models[0].cells[0].answer
     with pytest.raises(
-        cheesebench.CheeseBenchError, match="There is no baseline or run 'three'"
+        cheesebench.CheeseBenchError,
+        match=r"no baseline or run 'three'.* Make a run, bless it on the command line \(cheesebench bless RUN three\), and",
     ):
         cheesebench.compare("one", "three")
     assert cheesebench.compare(*runs) == found

@@ -370,7 +370,8 @@ class Reader:
                         if usual := re.fullmatch(DEFAULT, text):
                             own[name] = usual[1]
                     for step in job["steps"]:
-                        lines = commands(step.get("run", ""))
+                        # A step that ends no job must still be right.
+                        lines = commands(step.get("run", "").removesuffix(" || true"))
                         compares = any("--compare" in line for line in lines)
                         self.run(
                             lines,

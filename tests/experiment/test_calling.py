@@ -215,12 +215,12 @@ def test_a_silent_server_is_told_from_one_that_answers(
     channel: ModelChannel, clock: list[float]
 ) -> None:
     assert (channel.silence, channel.trouble) == ("", "")
-    assert channel.waited == (0.0, "")
+    assert channel.waited[0] == 0.0
     with channel.asks():
         clock[0] += 5
         with channel.asks():
-            assert channel.waited == (5.0, "")
-    assert channel.waited == (0.0, "")
+            assert channel.waited[0] == 5.0
+    assert channel.waited[0] == 0.0
     assert not channel.failed("busy")
     assert (channel.silence, channel.trouble) == (
         "busy",
@@ -278,7 +278,40 @@ def test_retries_are_reported_once_a_minute(
     channel.retrying("busy", 2, None, 9.0)
     clock[0] += 60
     channel.retrying("down", 2, 6, 30.4)
-    assert told == ["busy; retry 1 in 2 s", "down; retry 2 of 6 in 30 s"]
+    assert told == [
+        "busy; retry 1 in 2 s, for at most 15 minutes without any reply",
+        "down; retry 2 of 6 in 30 s",
+    ]
+
+
+SLOW = (
+    ". Each may take 300 s (--cheese-timeout), or longer while a server reports progress. --reply-tokens makes replies "
+    "shorter."
+)
+FAILED = "). Calls are tried again, with pauses, for at most 15 minutes without any reply. --max-minutes ends that sooner."
+LIMITED = (
+    "). The server limits the rate, so calls are tried again, with pauses, for at most 15 minutes without any reply. "
+    "--max-minutes ends that sooner, and a lower --concurrency asks less at a time."
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rest"),
+    [
+        ("timeout", f"){SLOW}"),
+        ("rate_limit", LIMITED),
+        ("overload", LIMITED),
+        ("server", FAILED),
+    ],
+)  # fmt: skip
+def test_a_wait_names_its_limit_and_what_fits_its_cause(
+    channel: ModelChannel, kind: Any, rest: str
+) -> None:
+    assert channel.waited[1] == SLOW
+    channel.failed(calling.said(fault(kind, "busy.")))
+    assert channel.waited[1] == f" ({kind.replace('_', ' ')}: busy{rest}"
+    channel.answered()
+    assert channel.waited[1] == SLOW, "a fault before the last reply is not its cause"
 
 
 def fault(

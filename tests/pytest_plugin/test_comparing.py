@@ -603,7 +603,7 @@ def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) ->
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
     result.stderr.fnmatch_lines(
         [
-            "*There is no baseline in *; to make one from a run: cheesebench bless RUN main"
+            "*There is no baseline in *. Make a run (*), bless it (cheesebench bless RUN main), and commit *main.json.*"
         ]
     )
 

@@ -203,7 +203,11 @@ def test_runs_that_do_not_match_are_refused() -> None:
         ),
         (
             replace(one, name="b", cells=(cell(EVEN, trials=10),)),
-            "has 20 trials in a .design cohort, judged: all. and 10 in b",
+            r"20 trials in a .design cohort, judged: all. and 10 in b .*\. Run one of them again with the design of the other\.$",
+        ),
+        (
+            replace(one, name="b", cells=(cell(EVEN, trials=1, design="smoke"),)),
+            r"B is of the design smoke, which measures nothing: run it again without --design smoke\.$",
         ),
         (
             replace(one, name="b", cells=(cell(EVEN, protocol="other"),)),
@@ -212,6 +216,12 @@ def test_runs_that_do_not_match_are_refused() -> None:
     ):
         with pytest.raises(ComparisonError, match=said):
             compare_runs(one, other)
+    same = cell(EVEN, protocol="same")
+    two = replace(one, cells=(same, cell(EVEN)))
+    with pytest.raises(
+        ComparisonError, match=r"or select shared protocols with --protocols\.$"
+    ):
+        compare_runs(two, replace(two, cells=(same, cell(EVEN, trials=10))))
 
 
 def test_a_run_that_stopped_because_of_its_results_is_doubtful() -> None:

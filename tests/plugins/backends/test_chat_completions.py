@@ -14,6 +14,7 @@ import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
+import aiohttp
 import pytest
 
 from cheesebench import (
@@ -25,7 +26,12 @@ from cheesebench import (
     Sampling,
     Usage,
 )
-from cheesebench.plugins.backends.openai import MAX_BODY, ChatCompletions, endpoint
+from cheesebench.plugins.backends.openai import (
+    MAX_BODY,
+    ChatCompletions,
+    _reason,
+    endpoint,
+)
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 KEY = "pass-0123456789-word"
@@ -179,6 +185,26 @@ def test_many_calls_at_once_keep_their_replies() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Response payload is not completed: <ContentLengthError: 400, message='Not enough data to satisfy content length "
+            "header (received 15 of 900 bytes).'>",
+            "after 15 of 900 bytes",
+        ),
+        (
+            "Response payload is not completed: <TransferEncodingError: 400, message='Not enough data to satisfy transfer "
+            "length header.'>",
+            "in the middle of its reply",
+        ),
+        ("Server disconnected", "Server disconnected"),
+    ],
+)  # fmt: skip
+def test_a_reply_that_broke_off_names_the_place(text: str, said: str) -> None:
+    assert _reason(aiohttp.ClientPayloadError(text)) == said
+
+
+@pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [
         (Answer(fault="hang"), "timeout", "has not answered within 0.5 s"),
@@ -191,7 +217,7 @@ def test_many_calls_at_once_keep_their_replies() -> None:
         (
             Answer(fault="reset_in_body", text="x" * 999),
             "connection",
-            "dropped the connection (",
+            " bytes)",
         ),
         (Answer(fault="noise"), "malformed", "does not speak HTTP"),
         (
