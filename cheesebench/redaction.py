@@ -59,12 +59,16 @@ def redactor() -> Callable[[str], str]:
     """
     # List the names first, because another thread may change the environment meanwhile
     # (pytest does).
-    secret = (
-        os.environ.get(name, "").strip()
+    named = (
+        (name, os.environ.get(name, "").strip())
         for name in list(os.environ)
         if _SECRET_NAMES.search(name)
     )
-    secrets = {value for value in secret if len(value) >= _SHORTEST}
+    secrets = {
+        value
+        for name, value in named
+        if len(value) >= _SHORTEST and not _counts_tokens(name, value)
+    }
     values = sorted(secrets, key=len, reverse=True)
     pieces = frozenset(
         piece
@@ -82,6 +86,11 @@ def redactor() -> Callable[[str], str]:
         return _without_pieces(text, pieces) if pieces else text
 
     return redacted
+
+
+def _counts_tokens(name: str, value: str) -> bool:
+    """Return whether a variable is a number of tokens, such as ``MAX_TOKENS``."""
+    return name.upper().endswith("TOKENS") and value.isdecimal()
 
 
 def _pieces(value: str) -> Iterator[str]:

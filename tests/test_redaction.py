@@ -48,6 +48,16 @@ def test_names_that_only_look_like_it(
     assert redact("the correct horse battery") == "the correct horse battery"
 
 
+def test_a_number_of_tokens_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAX_TOKENS", "100000000")
+    monkeypatch.setenv("ITS_TOKEN", "200000000")
+    monkeypatch.setenv("ITS_TOKENS", "horse, battery")
+    assert (
+        redact("100000000 200000000 horse, battery")
+        == f"100000000 {REDACTED} {REDACTED}"
+    )
+
+
 KEY = "sk-proj-Xy7Qw2Lm9Zr4Tb6Nv8Kc1"
 
 
