@@ -389,7 +389,7 @@ def annotate_comparison(
 def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
     # Doubts about this run are left out, because its cells have annotations of their
     # own.
-    own = f" in {found.first} is doubtful: "
+    own = f" in {found.first} is doubtful in the trials that count: "
     for title, lines in (
         ("not compared", found.not_compared),
         ("doubtful", found.doubtful),

@@ -891,7 +891,7 @@ class RunComparison(tables.Tabular):
                 # The decision may have named the cause already.
                 new = [one for one in doubtful if one not in self.decision]
                 if new:
-                    yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(new)}."
+                    yield f"{cell.protocol} of {who} in {name} is doubtful in the trials that count: {'; '.join(new)}."
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:

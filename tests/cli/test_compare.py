@@ -153,7 +153,9 @@ def test_doubts_of_a_stranger_are_text_or_damage(
         cell["doubts"] = doubts
     path.write_text(json.dumps(content), encoding="utf-8")
     found = run("compare", RUN, "main")
-    assert ("is doubtful: " in " ".join(found.out.split())) == (doubts != 5)
+    assert (
+        "is doubtful in the trials that count: " in " ".join(found.out.split())
+    ) == (doubts != 5)
     assert ("is a damaged baseline" in found.err) == (doubts == 5)
     assert "\x1b" not in found.out + found.err
 
