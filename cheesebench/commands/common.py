@@ -134,14 +134,16 @@ def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
     )
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None
+) -> str:
     """Return a plain-text table that fits the terminal if possible (80 columns if its
-    width is unknown).
+    width is unknown), or ``width``.
 
     Cells are made printable, and wrapped if necessary. None is an empty cell.
     """
     cells = _cells(headers, rows)
-    wide = _widths(cells, terminal_width())
+    wide = _widths(cells, width or terminal_width())
     cells = [
         ["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)]
         for row in cells

@@ -5,6 +5,7 @@ verbatim.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Number of characters of a reply that the list of calls shows.
 EXCERPT = 50
+#: Width of the list of calls in a file or a pipe, in columns. An excerpt fits on a line.
+WIDE = 160
 #: Settings of a cell that the header of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
 _HEADERS = (
@@ -181,7 +184,8 @@ def _list(
     ]
     if options.unparsed and not shown:
         return _all_parsed(options.trial)
-    return f"{table(_HEADERS, shown)}{why}"
+    width = None if options.output is None and sys.stdout.isatty() else WIDE
+    return f"{table(_HEADERS, shown, width)}{why}"
 
 
 def _row(

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ModelEntry
+from cheesebench.commands.common import table
+from cheesebench.commands.show import _HEADERS, EXCERPT, WIDE
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.controls import control_cell
@@ -326,3 +328,20 @@ def test_calls_of_a_control(run: Run, here: Path) -> None:
     assert "(ascii_2d, control=reward-shuffled), subject 0, trial 3" in result.out
     assert "FORWARD: reward +1\n" not in result.out
     assert "waited: reward +1, unchanged\n" in result.out
+
+
+def test_an_excerpt_has_one_line_in_a_pipe() -> None:
+    row = (
+        1000,
+        100,
+        100,
+        100_000,
+        100_000,
+        1000,
+        100.25,
+        "content_filter",
+        "no action",
+    )
+    excerpt = "word " * (EXCERPT // 5)
+    listed = table(_HEADERS, [(*row, excerpt.strip())], WIDE).splitlines()
+    assert len(listed) == 3, "the headings, a rule and the call"
