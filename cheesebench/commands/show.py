@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 #: Number of characters of a reply that the list of calls shows.
 EXCERPT = 50
-#: Width of the list of calls in a file or a pipe, in columns. An excerpt fits on a line.
+#: Width of the list of calls in a pipe, in columns. An excerpt fits on a line.
 WIDE = 160
 #: Settings of a cell that the header of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
