@@ -144,7 +144,7 @@ def _what_is_open(report: AuditReport) -> str:
     found = [one for one in report.findings if one.verdict == "undecided"]
     if not found:
         return ""
-    how = "A longer audit may help: --effort N (lesions), --trials N (leaks)."
+    how = "A longer audit may help: --effort N (lesions), --trials N (blind ceiling, leaks)."
     if all("no effort can prove" in one.text for one in found):
         how = "A longer audit does not help; the table says what does."
     rules = ", ".join(one.rule for one in found)

@@ -693,6 +693,7 @@ class Lookup:
                     f"The variable '{name}' does not hold a zone.",
                     "Name a zone or group.",
                 )
+            self._check_some_place(name, position)
             for held in self.held(name):
                 self._check_ground(
                     held,
@@ -708,6 +709,24 @@ class Lookup:
             return spec.Place(name)
         self._check_ground(name, position, solid, f"'{name}'", placing)
         return spec.Place(name)
+
+    def _check_some_place(self, variable: str, position: Position) -> None:
+        """Report a variable to which the file gives names, of which none is a place.
+
+        A variable that effects set may copy one. A name of a variable is reported where
+        it is given.
+        """
+        words = [one for one in self.values(variable) if isinstance(one, str)]
+        is_open = any(variable in one.set for one in all_effects(self.document))
+        known = {*self.names.places, *self.names.variables}
+        if words and not is_open and not known.intersection(words):
+            self.diagnostics.error(
+                204,
+                position,
+                f"'{variable}' never holds a zone or solid, only {listed(words)}.",
+                did_you_mean(words[0], self.names.places).strip()
+                or f"The zones and solids are {listed(self.names.places)}.",
+            )
 
     def _check_ground(
         self,

@@ -1538,11 +1538,31 @@ class _Builder(Lookup):
         for variable, value in block.set.items():
             if variable in self.document.vars:
                 held = self._constant(variable, value, (*path, variable))
+                self._no_variables(variable, value, (*path, variable))
                 values.append((variable, held))
             else:
                 position = self.root.find(path).key_position(variable)
                 self.undeclared(variable, value, position)
         return tuple(values)
+
+    def _no_variables(
+        self,
+        variable: str,
+        value: doc.Scalar | list[doc.Scalar],
+        path: Sequence[str | int],
+    ) -> None:
+        """Report the name of a variable or column where the file gives a plain value:
+        the name would be a symbol, not what the variable holds.
+        """
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str) and name in self.names.variables:
+                what = "a variable" if name in self.document.vars else "a column"
+                self.diagnostics.error(
+                    212,
+                    self.root.find(path).position,
+                    f"'{variable}' is set to '{name}', which is {what}, but only a plain value can stand here.",
+                    f"Let a rule read '{name}' in this block ('if: block == NAME').",
+                )
 
     def _until(
         self, until: doc.Until | None, path: Sequence[str | int]

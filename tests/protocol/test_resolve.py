@@ -327,6 +327,15 @@ ERRORS = {
     "add to a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, add: {«n: it}, end: found}")),
     "set of a column": ("E212", "draw: {d: {of: {x: [1]}}}\n" + trial("{enter: goal, set: {«x: 1}, end: found}")),
     "set of a zone": ("E212", trial("{enter: goal, set: {«goal: 1}, end: found}")),
+    "block set to a column": (
+        "E212",
+        "vars: {aim: none}\ndraw: {d: {of: {first: [goal, box]}}}\n"
+        + trial("{enter: aim, end: found}") + "schedule: {one: {set: {aim: «first}}}",
+    ),
+    "block set to a variable": ("E212", "vars: {aim: none, m: 1}\nschedule: {one: {set: {aim: «m}}}"),
+    "a variable that holds no zone": (
+        "E204", "vars: {aim: none}\n" + trial("{enter: «aim, end: found}") + "schedule: {one: {set: {aim: gaol}}}"
+    ),
     "undeclared block set": ("E212", "schedule: {one: {set: {«n: 1}}}"),
     "finish goes nowhere": ("E201", trial("{enter: goal, end: found}", "finish: [{if: steps > 3, go: «rin}], ")),
     "finish goes and ends": ("E214", trial("{enter: goal, end: found}", "finish: [«{go: run, end: found}], ")),

@@ -4,6 +4,7 @@ the step limit changes the uniform policy's rate.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -35,9 +36,10 @@ FEWEST_CYCLES = 40
 #: more for every ``PER_GENERATION`` trials. ``PARENTS``: strings that survive a
 #: generation. ``OFFSPRING``: strings made from the survivors.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: From this many judged trials on, a rate is ok unless its whole interval is above the
-#: limit.
+#: From this many judged trials on, a rate near the limit is ok.
 FEWEST_JUDGED = 100
+#: How far the best rate found may lie above a limit that its interval contains.
+TOLERANCE = 0.05
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding without judged trials.
 NOT_JUDGED = "not judged"
@@ -83,8 +85,8 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
     ]
     drawn = [name for draw in varied for name in draw.columns]
     if not drawn:
-        return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that fixed actions rarely succeed"
-    if most < HIGHEST_CEILING and reached <= HIGHEST_CEILING + 0.05:
+        return _remedy_for_what_stays(specification, most)
+    if most < HIGHEST_CEILING and reached <= HIGHEST_CEILING + TOLERANCE:
         state, hidden = hidden_choice(specification)
         if hidden is None:
             lesion = "abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]"
@@ -92,9 +94,23 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
                 "If success is a choice of two whose cue is visible, state the rate that remains without the cue: "
                 f"'construct: {{name: NAME, {lesion}}}' sets the ceiling to .50"
             )
-        check = f"{{at: {state}, hidden: {hidden}, chance: 0.5}}"
-        return f"If success is a hidden choice of two, add 'checks: [{check}]', which sets the ceiling to .50"
+        return f"If success is a hidden choice of two, add {_check(state, hidden)}"
     return f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that fixed actions rarely succeed"
+
+
+def _remedy_for_what_stays(specification: Specification, most: float) -> str:
+    """Return the remedy where nothing is drawn for each trial: what is right may stay
+    by design for a subject or a block (a reversal, say).
+    """
+    anew = "raw what decides success anew for each trial ('draw', 'per: trial'), so that fixed actions rarely succeed"
+    state, hidden = hidden_choice(specification)
+    if hidden is None or most >= HIGHEST_CEILING:
+        return f"D{anew}"
+    return f"If '{hidden}' stays by design (as in a reversal), add {_check(state, hidden)}; otherwise d{anew}"
+
+
+def _check(state: str, hidden: str) -> str:
+    return f"'checks: [{{at: {state}, hidden: {hidden}, chance: 0.5}}]', which sets the ceiling to .50"
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
@@ -104,11 +120,14 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
     Return an empty name and None if no state has such a column (its cue is visible).
     """
     varied = _varied(specification)
-    for state in specification.states.values():
+    states = specification.states.values()
+    # Where no rule ends the trial, 'finish' or the limit does, in any state.
+    ending = [one for one in states if any(rule.end for rule in one.rules)]
+    for state in ending or states:
         shown_here = {
             place.name for pair in state.show for place in pair if place.variable
         }
-        for rule in state.rules if any(rule.end for rule in state.rules) else ():
+        for rule in state.rules:
             trees = [rule.guard, rule.effects.reward, specification.success]
             unseen = (_read(trees, rule.target) & varied) - shown_here
             if hidden := [name for name in specification.columns if name in unseen]:
@@ -223,13 +242,27 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
     fewest = min(
         (rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED
     )
-    if fewest >= FEWEST_JUDGED:
+    if fewest < FEWEST_JUDGED:
+        text = (
+            f"; {NOT_JUDGED}: after {plural(fewest, 'judged trial')} the rate may still be above the limit;"
+            f" at least {FEWEST_JUDGED} are needed"
+        )
+        return "note", f"{text} (raise --trials)"
+    if all(rate.value <= most + TOLERANCE for rate in rates):
         return "ok", ""
-    text = (
-        f"; {NOT_JUDGED}: after {plural(fewest, 'judged trial')} the rate may still be above the limit;"
-        f" at least {FEWEST_JUDGED} are needed"
+    needed = max(_settling(rate, most) for rate in rates if rate.value > most)
+    return (
+        "undecided",
+        f"; the best found is above the limit, but its interval is wide: audit with --trials {needed} or more",
     )
-    return "note", f"{text} (raise --trials)"
+
+
+def _settling(rate: runs.Rate, most: float) -> int:
+    """Return about how many trials give an interval that is above the limit, in
+    hundreds, if the rate stays. The half more is for the luck of the search.
+    """
+    narrower = (rate.value - rate.low) / (rate.value - most)
+    return 100 * math.ceil(1.5 * rate.trials * narrower**2 / 100)
 
 
 def audit_blind(
@@ -243,7 +276,7 @@ def audit_blind(
     best = finalists[0]
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
-    if specification.document.success is None and verdict == "FAIL":
+    if specification.document.success is None and verdict != "ok":
         verdict = "note"  # The protocol judges a mean, not single trials.
     rate, tried = (
         best.rate(runs.Z99),

@@ -129,3 +129,16 @@ def test_few_trials_are_no_ground_for_ok(
     found, text = under([Tally("somebody", lives=[(passed, trials)])], 0.5)
     assert found == verdict
     assert (f"at least {FEWEST_JUDGED} are needed" in text) == (verdict == "note")
+
+
+@pytest.mark.parametrize(
+    ("passed", "verdict"), [(30, "ok"), (60, "undecided"), (100, "FAIL")]
+)
+def test_a_best_rate_above_the_ceiling_is_not_ok(passed: int, verdict: str) -> None:
+    """Four subjects of 30 trials: an interval so wide says nothing."""
+    lives = [(passed // 2, 30), (passed // 2, 30), (0, 30), (0, 30)]
+    if verdict == "FAIL":
+        lives = [(25, 30)] * 4
+    found, text = under([Tally("somebody", lives=lives)], 0.2)
+    assert found == verdict
+    assert ("--trials" in text) == (verdict == "undecided")

@@ -201,6 +201,10 @@ def test_a_blind_ceiling_that_is_passed_says_what_to_do(plant: Plant) -> None:
     for high in (remedy(reached=0.9), remedy(most=0.5, reached=0.7)):
         assert "Let success depend on what is drawn for each trial (side" in high
     assert "Draw what decides success anew for each trial" in remedy(FIXED)
+    stays = remedy(("  side: {of:", "  side: {per: subject, of:"))
+    assert stays.startswith(
+        "If 'side' stays by design (as in a reversal), add 'checks: [{at: choice"
+    )
     seen = remedy(
         ("start: cue", "start: choice"),
         ("    choice:\n", '    choice:\n      show: {side: "*"}\n'),
