@@ -239,22 +239,27 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
     rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
         return "FAIL", ""
-    fewest = min(
-        (rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED
-    )
+    near = [rate for rate in rates if rate.high > most]
+    fewest = min([FEWEST_JUDGED, *(rate.trials for rate in near)])
     if fewest < FEWEST_JUDGED:
         text = (
             f"; {NOT_JUDGED}: after {plural(fewest, 'judged trial')} the rate may still be above the limit;"
             f" at least {FEWEST_JUDGED} are needed"
         )
         return "note", f"{text} (raise --trials)"
-    if all(rate.value <= most + TOLERANCE for rate in rates):
+    return _above(near, most)
+
+
+def _above(rates: Sequence[runs.Rate], most: float) -> tuple[AuditVerdict, str]:
+    """Return whether a rate is above a limit that its interval contains, as a verdict,
+    and a remark.
+    """
+    above = [rate for rate in rates if rate.value > most + TOLERANCE]
+    if not above:
         return "ok", ""
-    needed = max(_settling(rate, most) for rate in rates if rate.value > most)
-    return (
-        "undecided",
-        f"; the best found is above the limit, but its interval is wide: audit with --trials {needed} or more",
-    )
+    needed = max(_settling(rate, most) for rate in above)
+    text = "; the best found is above the limit, but its interval is wide: audit with"
+    return "undecided", f"{text} --trials {needed} or more"
 
 
 def _settling(rate: runs.Rate, most: float) -> int:
