@@ -135,15 +135,16 @@ def audit_animal(
             )
         ]
     if reference.measured is None:
-        margin = specification.document.margin
+        margin, sessions = specification.document.margin, specification.judged_sessions
         animal = simulation.declared_animal(
-            reference, specification.judged_sessions, margin, seed=settings.seed
+            reference, sessions, margin, seed=settings.seed
         )
         attained = f"succeed in {percent(animal.mean)} of the trials that count (the reference says {percent(reference.value)})"
     else:
         assert specification.judged is not None
+        margin, sessions = specification.judged.margin or 0.0, {}
         animal = simulation.declared_animal(
-            reference, {}, specification.judged.margin or 0.0, seed=settings.seed
+            reference, sessions, margin, seed=settings.seed
         )
         attained = f"have a mean {reference.measured.name} of {number(reference.value)}"
     fails = " and ".join(
@@ -154,10 +155,11 @@ def audit_animal(
         f"animals that follow the reference {attained}; they FAIL in {fails}, and PASS in {percent(animal.passes)} "
         f"with {simulation.MOST}"
     )
-    if animal.is_at_fault and reference.measured is not None:
-        text += ": the animals differ too much for the margin"
-    elif animal.is_at_fault:
-        text += ": the value is from other trials than the pass rate, or the animals differ too much for the margin"
+    if animal.is_at_fault:
+        enough = simulation.margin_that_suffices(
+            reference, sessions, margin, seed=settings.seed
+        )
+        text += _what_is_wrong(reference.measured is None, animal.mean, enough)
     numbers = {
         "mean": animal.mean,
         "reference": reference.value,
@@ -167,6 +169,20 @@ def audit_animal(
         "runs": simulation.RUNS,
     }
     return [AuditFinding(rule, "FAIL" if animal.is_at_fault else "ok", text, numbers)]
+
+
+def _what_is_wrong(is_rate: bool, mean: float, enough: float | None) -> str:
+    """Return why animals fail by their own reference, and what is ``enough``: a margin,
+    or None if none is.
+    """
+    why, right = "the animals differ too much for the margin", ""
+    if is_rate:
+        why = f"the value is from other trials than the pass rate, or {why}"
+        right = f"a value nearer to {percent(mean)}, or "
+    if enough is None:
+        return f": {why}. No margin up to eight times as wide is enough"
+    cure = f"{right}a 'margin' of {number(enough)} or more is enough"
+    return f": {why}. {cure[0].upper()}{cure[1:]}"
 
 
 def findings_table(report: AuditReport) -> str:

@@ -322,6 +322,8 @@ class Construct(tables.Brief):
     """
     also_failed: tuple[str, ...] = ()
     """Rules of the audit, other than the rules of lesions, that fail."""
+    is_memory_searched: bool = True
+    """Whether an audit searched for subjects with little memory that pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -856,9 +856,15 @@ def validity(cell: CellResult) -> str:
     construct = cell.plan.construct
     if construct is None or construct.doubt:
         return NOT_VALIDATED
-    if construct.status == "validated" and construct.also_failed:
+    if construct.status != "validated":
+        return VALIDITY[construct.status]
+    return _validated(bool(construct.also_failed), construct.is_memory_searched)
+
+
+def _validated(has_failed: bool, is_memory_searched: bool) -> str:
+    if has_failed:
         return AUDIT_FAILED
-    return VALIDITY[construct.status]
+    return VALIDITY["validated"] if is_memory_searched else UNSEARCHED
 
 
 def validity_in_full(cell: CellResult) -> str:
@@ -940,6 +946,8 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 NOT_VALIDATED = "not validated"
 #: Replaces *validated* if other rules of the audit failed.
 AUDIT_FAILED = "lesions validated, audit failed"
+#: Replaces *validated* if no audit has the part ``memory``.
+UNSEARCHED = "validated, memory not searched"
 #: Wording of a construct's status.
 VALIDITY = SAID
 #: Meaning of each remark. It is printed once, below a table that has the remark.
@@ -950,6 +958,8 @@ MEANINGS = {
     "animals use the same ability, or that a drug or a lesion of their brain would abolish it, is not claimed",
     AUDIT_FAILED: "the audit proved that each lesion that the protocol names abolishes the score, but the protocol fails "
     "other rules of the audit ('cheesebench audit' prints them)",
+    UNSEARCHED: "the audit proved that each lesion that the protocol names abolishes the score, but did not look for subjects "
+    "with little memory that pass ('cheesebench audit --part memory')",
     VALIDITY[
         "searched"
     ]: "the audit found no lesioned subject that does better than the protocol allows, and has not proved that there is none",

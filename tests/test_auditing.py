@@ -74,11 +74,12 @@ def test_animals_of_a_measure_are_judged_by_its_margin() -> None:
     [
         (
             "[{measure: success, value: 0.75, curve: [0.2, 0.2], status: x}]",
-            ": the value is from other trials than the pass rate, or the animals differ too much for the margin",
+            ": the value is from other trials than the pass rate, or the animals differ too much for the margin. "
+            "A value nearer to 20 %, or a 'margin' of 0.627 or more is enough",
         ),
         (
             MEASURED.replace("sd: 0.25", "sd: 1.9").replace("margin: 0.5", "margin: 0.1"),
-            ": the animals differ too much for the margin",
+            ": the animals differ too much for the margin. No margin up to eight times as wide is enough",
         ),
     ],
 )  # fmt: skip

@@ -354,7 +354,8 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
         ("source", reference.source or "not stated"),
         (
             "curve by session",
-            " ".join(number(value) for value in reference.curve) or "none",
+            " ".join(number(value) for value in reference.curve)
+            or _why_no_curve(reference),
         ),
     ]
     if reference.sd is not None:
@@ -371,6 +372,12 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
     if reference.where is not None:
         facts.append(("compared where", reference.where))
     return [*facts, ("mapping", reference.status)]
+
+
+def _why_no_curve(reference: ReferenceSpec) -> str:
+    if reference.over and reference.over[0] > 1:
+        return f"none (it begins at session 1, and the animals have {in_words(reference.over)})"
+    return "none"
 
 
 def _judged(reference: ReferenceSpec) -> Facts:

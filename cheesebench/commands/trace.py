@@ -221,7 +221,7 @@ def changes(before: str, now: str) -> str:
     changes = [
         change
         for row, (old, new) in enumerate(pairs)
-        for change in _changes_of_line(row, old, new)
+        for change in _changes_of_line(row, old, new, len(now.split("\n")[0]))
     ]
     return (
         "; ".join(changes)
@@ -230,12 +230,21 @@ def changes(before: str, now: str) -> str:
     )
 
 
-def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
+def _changes_of_line(
+    row: int, old: str | None, new: str | None, width: int
+) -> list[str]:
     """Return the squares of a line that differ. Return the whole line if many do, or if
-    one of the two observations has no such line.
+    one of the two observations has no such line, and the old and the new one if one is
+    not as wide as a map of ``width`` squares: it is text.
     """
     if old is None or new is None:
         return [f"line {row}: {(new or '').strip() or '(gone)'}"]
+    if {len(old), len(new)} != {width}:
+        return _changed_text(row, old, new)
+    return _changed_squares(row, old, new)
+
+
+def _changed_squares(row: int, old: str, new: str) -> list[str]:
     pairs = enumerate(zip_longest(old, new, fillvalue=" "))
     differing = [(column, one, other) for column, (one, other) in pairs if one != other]
     if len(differing) > MOST_CHANGES:
@@ -244,6 +253,11 @@ def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
         f"({column}, {row}) {_glyph(one)} to {_glyph(other)}"
         for column, one, other in differing
     ]
+
+
+def _changed_text(row: int, old: str, new: str) -> list[str]:
+    words = f"{old.strip() or '(empty)'} -> {new.strip() or '(empty)'}"
+    return [f"line {row}: {words}"] if old != new else []
 
 
 def _value(value: object) -> str:

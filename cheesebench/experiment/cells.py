@@ -491,6 +491,7 @@ def _construct(specification: Specification) -> Construct | None:
         passed_by=validation.passed_by(specification),
         failed=validation.failed(specification),
         also_failed=validation.also_failed(specification),
+        is_memory_searched=validation.is_memory_searched(specification),
     )
 
 

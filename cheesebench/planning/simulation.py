@@ -310,6 +310,25 @@ def declared_animal(
     )
 
 
+def margin_that_suffices(
+    reference: ReferenceValue, sessions: Mapping[int, int], margin: float, *, seed: int
+) -> float | None:
+    """Return about the smallest margin, above one that is too small, with which animals
+    that follow the reference are not at fault, or None if eight times as much is too
+    small.
+    """
+    low, high = margin, 8 * margin
+    if declared_animal(reference, sessions, high, seed=seed).is_at_fault:
+        return None
+    while high > 1.03 * low:
+        middle = (low * high) ** 0.5
+        if declared_animal(reference, sessions, middle, seed=seed).is_at_fault:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 def _icc(animals: ReferenceValue, like: Subjects) -> float:
     """Return the share of a single trial's variance that lies between animals."""
     if animals.sd is None or not 0 < like.mean < 1:

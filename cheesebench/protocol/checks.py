@@ -200,6 +200,7 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _frozen_traps(spec, diagnostics)
     _estimand(spec, root, diagnostics)
     _reference(spec, root, diagnostics)
+    _not_compared(spec, root, diagnostics)
     _readable_rows(spec, root, diagnostics)
     _beyond_the_schedule(spec, root, diagnostics)
     _forgiven(spec, diagnostics)
@@ -357,6 +358,19 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
     )
     remedy = "Add one with 'measure: success', or give a reference 'better', 'margin' and 'range'."
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
+
+
+def _not_compared(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """Note (406) a reference on a measure that the verdict is not about."""
+    judged = judged_reference(spec.document.reference)
+    for number, one in enumerate(spec.document.reference):
+        if judged not in (None, number) and one.measure != "success":
+            diagnostics.info(
+                406,
+                root.find(("reference", number)).position,
+                f"Reports do not compare the reference on '{one.measure}': the verdict is about another one.",
+                f"Write an edition whose reference on '{one.measure}' has 'better', 'margin' and 'range'.",
+            )
 
 
 def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:

@@ -332,8 +332,10 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
-#: Prefix of the rules in an audit that are about the memory that a PASS needs.
-MEMORY = "memory: "
+#: Rule of an audit that could not search for subjects with little memory, and prefix of
+#: the rules about the subjects that were found.
+NO_MEMORY = "memory"
+MEMORY = f"{NO_MEMORY}: "
 #: Classes of subjects that remember neither places nor their actions.
 FORBIDDEN = ("nothing", "outcome")
 #: What each class of subjects remembers between trials. The class with the least memory
@@ -382,6 +384,13 @@ def simple_subjects(specification: Specification) -> list[Simple]:
         if one is not None
     ]
     return sorted(found, key=lambda one: (one.states, [*_REMEMBERS].index(one.kind)))
+
+
+def is_memory_searched(specification: Specification) -> bool:
+    """Return whether a stored audit has the part ``memory``."""
+    folder = real_path(Path(specification.path)).parent
+    reports = _reports(folder, specification)
+    return any(_rows(report, NO_MEMORY) for report in reports)
 
 
 def _simple(finding: Mapping[str, Any]) -> Simple | None:

@@ -134,7 +134,7 @@ def test_values_as_they_are_written(value: object, said: str) -> None:
     [
         ("ab", "ab", ""),
         ("ab", "a ", "(1, 0) b to blank"),
-        ("a", "ab", "(1, 0) blank to b"),
+        ("##\nquiet", "##\ntone", "line 1: quiet -> tone"),
         ("a\nb", "a", "line 1: (gone)"),
         ("a", "a\n b", "line 1: b"),
         ("abcd", "wxyz", "(0, 0) a to w; (1, 0) b to x; (2, 0) c to y; (3, 0) d to z"),
@@ -154,4 +154,4 @@ def test_pictures_change_as_a_whole() -> None:
     assert changes(old, new) == "the picture"
     assert changes(old, Picture(b"2", " stop")) == "the picture; text: stop"
     assert changes(old, Picture(b"1", "go")) == ""
-    assert _changes_of_line(3, "a", "b") == ["(0, 3) a to b"]
+    assert _changes_of_line(3, "a", "b", 1) == ["(0, 3) a to b"]

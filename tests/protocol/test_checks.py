@@ -308,7 +308,16 @@ def test_references_without_one_on_success_are_noted(
     references: str, told: bool, findings: Findings, marked: Callable[[str], str]
 ) -> None:
     text = f"{SCORED}measures: {{latency: steps}}\n«reference: [{references}]"
-    assert findings(text) == ([f"I402 {marked(text)}"] if told else [])
+    assert (f"I402 {marked(text)}" in findings(text)) == told
+
+
+def test_a_reference_beside_the_verdict_is_noted(
+    findings: Findings, marked: Callable[[str], str]
+) -> None:
+    rate = "{measure: success, value: 0.5, status: x}"
+    other = "«{measure: latency, value: 35, status: x}"
+    text = f"{SCORED}measures: {{latency: steps}}\nreference: [{rate}, {other}]"
+    assert findings(text) == [f"I406 {marked(text)}"]
 
 
 @pytest.mark.parametrize("value", [0.7, 0.6555, 0.6101, 0.6])

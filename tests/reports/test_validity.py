@@ -210,6 +210,19 @@ def test_an_audit_whose_other_rules_failed_is_not_called_validated(
     assert "The audit failed: declared animal" in report or name == "text"
 
 
+def test_a_badge_without_the_part_memory_says_so(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    construct = dataclasses.replace(
+        CONSTRUCT, status="validated", is_memory_searched=False
+    )
+    plan = make_plan("pool", construct=construct)
+    run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
+    for name in ("text", "markdown", "html"):
+        report = " ".join(PluginManager().reporters[name].render(run).split())
+        assert "validated, memory not searched" in report
+
+
 def test_the_json_report_has_it_too(
     make_plan: MakePlan, make_trials: MakeTrials
 ) -> None:

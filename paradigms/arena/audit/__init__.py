@@ -33,6 +33,10 @@ JUDGING: tuple[AuditPart, ...] = (
     "memory",
 )
 #: The memory part runs only on request: it takes minutes, and proves nothing.
+NOT_SEARCHED = (
+    "subjects with little memory were not searched (minutes): --part memory. Reports say"
+    " 'memory not searched' without it"
+)
 USUAL = tuple(part for part in AUDIT_PARTS if part != "memory")
 
 
@@ -88,6 +92,8 @@ def audit(
             if settings.progress:
                 settings.progress(f"part {number} of {len(wanted)}, {part}")
             yield from parts[part]()
+    if settings.parts is None and stated.construct is not None:
+        yield AuditFinding("little memory", "note", NOT_SEARCHED, {})
 
 
 def _judging(paradigm: ArenaParadigm) -> ArenaParadigm:

@@ -732,9 +732,19 @@ def _by_choice(specification: Specification) -> str:
         return ""
     about = specification.judged
     match exact.lacking(specification):
-        case [expressions.Variable(name)] if about and about.better == "higher":
-            return BY_LACK.format(name)
+        case [divisor] if about and about.better == "higher" and _sum(divisor):
+            return BY_LACK.format(_sum(divisor))
     return BY_CHOICE
+
+
+def _sum(divisor: expressions.Expression) -> str:
+    """Return the text of a variable, or of a sum of variables, and otherwise ""."""
+    match divisor:
+        case expressions.Variable(name):
+            return name
+        case expressions.Binary("+", left, right) if _sum(left) and _sum(right):
+            return f"{_sum(left)} + {_sum(right)}"
+    return ""
 
 
 def _counted_on(specification: Specification) -> str:

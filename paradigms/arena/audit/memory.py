@@ -167,7 +167,7 @@ def _finding(
         is_allowed = construct is not None and memory.name in construct.allows
         verdict = "note" if is_allowed else "FAIL"
         text += ", though the subject remembers neither a place nor what it did"
-        text += "; the file allows it" if is_allowed else ""
+        text += "; the file allows it" if is_allowed else f"; {_to_do(memory.name)}"
     rule = words(world, found.automaton, found.used)
     text += f". The subject {rule}. {_how_many(tried, effort)}"
     numbers: dict[str, object] = {
@@ -176,6 +176,13 @@ def _finding(
         "passes": passes, "tried": tried, "rule": rule,
     }  # fmt: skip
     return AuditFinding(f"{MEMORY}{name_of(memory)}", verdict, text, numbers)
+
+
+def _to_do(name: str) -> str:
+    return (
+        "let success depend on either, or, if such a subject has what is measured, write"
+        f" 'allows: {name}' in 'construct'"
+    )
 
 
 def _how_many(tried: int, effort: float) -> str:

@@ -11,7 +11,7 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -162,6 +162,8 @@ class Search:
             specification,
         )
         self._states, self.spent, self._judge = program.states, 0, judge
+        #: Places in the file of the rules that have fired.
+        self.fired: set[str] = set()
 
     def solve(
         self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
@@ -363,7 +365,10 @@ class Search:
             self._go(node, place, stop_before=kind == "stand before")
 
     def _step(self, node: SearchNode, action: int) -> None:
+        before = node.life.happenings
         _, reward, node.status = node.life.step(action)
+        if node.life.happenings > before:
+            self.fired.update(one.source for one in node.life.events[before:])
         node.reward += reward
         node.actions.append(action)
 
@@ -437,6 +442,8 @@ class Solutions:
     """The first judged trial that was not solved, in words, or "" if all were."""
     failures: Counter[str] = field(default_factory=Counter)
     """Outcomes of the unsolved trials, each played in the way that earns most."""
+    fired: Set[str] = frozenset()
+    """Places in the file of the rules that fired in the search."""
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
@@ -479,6 +486,7 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
                 found.failures[life.result().outcome] += 1
             else:
                 _count(found, shortest, float(limit))
+    found.fired = search.fired
     return found
 
 

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interface_checks import rendered
@@ -79,8 +80,8 @@ def audit_solvable(
         text += " (waiting for the protocol's clocks not counted)"
     if found.unsolved:
         text += f"; not solved: {found.unsolved}"
-    if not found.solved and found.failures:
-        text += _how_trials_end(found, paradigm.specification)
+    if fails:
+        text += _why_unsolved(found, paradigm.specification)
     numbers: dict[str, object] = {
         "solved": share,
         "in_half": in_half,
@@ -105,6 +106,26 @@ def _how_trials_end(found: search.Solutions, specification: Specification) -> st
     )
     said = f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
     return said + (_TOO_EARLY if reads_steps else "")
+
+
+def _why_unsolved(found: search.Solutions, specification: Specification) -> str:
+    ends = not found.solved and found.failures
+    how = _how_trials_end(found, specification) if ends else ""
+    return how + _never_fired(found, specification)
+
+
+def _never_fired(found: search.Solutions, specification: Specification) -> str:
+    """Return the rules that never fired in the solver's search, with their lines."""
+    states = specification.states.values()
+    rules = [*specification.watch, *(rule for one in states for rule in one.rules)]
+    never = {
+        f"line {rule.position.line} ('{rule.text}')": None
+        for rule in rules
+        if f"{Path(rule.position.file).name}:{rule.position.line}" not in found.fired
+    }
+    if not never:
+        return ""
+    return f"; never fired in the search: {', '.join([*never][:MANY])}"
 
 
 def audit_leaks(

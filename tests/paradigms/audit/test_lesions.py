@@ -41,6 +41,7 @@ from cheesebench.paradigms.arena.audit.lesions import (
     _orders,
     _place,
     _shown,
+    _sum,
     _targets,
     _told_once,
     _unseen,
@@ -55,6 +56,7 @@ from cheesebench.paradigms.arena.audit.runs import Tally
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import DrawSpec
 
 #: A small effort, because these tasks are small.
@@ -801,6 +803,20 @@ def test_a_row_without_ok_says_why(plant: Plant) -> None:
     assert weak.startswith(": no subject was found that passes nearly always")
     proved = lived("++-", lesion="intact", proven=0.7)
     assert _why_void(specification, proved) == ("FAIL", ": nobody passes nearly always")
+
+
+@pytest.mark.parametrize(
+    ("divisor", "text"),
+    [
+        (ex.Variable("right"), "right"),
+        (ex.Binary("+", ex.Variable("right"), ex.Variable("wrong")), "right + wrong"),
+        (ex.Binary("-", ex.Variable("right"), ex.Variable("wrong")), ""),
+    ],
+)
+def test_a_divisor_is_named_where_it_is_a_count_or_a_sum_of_counts(
+    divisor: ex.Expression, text: str
+) -> None:
+    assert _sum(divisor) == text
 
 
 def test_how_an_unseen_thing_is_known() -> None:

@@ -560,6 +560,16 @@ def test_how_trials_end_that_are_never_solved(
     assert (said != start) == more
 
 
+def test_a_task_that_is_not_solved_names_the_rules_that_never_fired(
+    plant: Plant, settings: AuditSettings
+) -> None:
+    changed = plant(("{enter: side, reward", "{enter: side, if: trial > 99, reward"))
+    only = replace(settings, parts=("solvable",))
+    [found] = [one for one in changed.audit([], only) if one.rule == "solvable"]
+    assert found.verdict == "FAIL"
+    assert found.text.endswith("; never fired in the search: line 21 ('enter side')")
+
+
 def test_a_state_that_no_run_enters_is_looked_at_in_every_trial_of_whole_lives(
     plant: Plant,
 ) -> None:
