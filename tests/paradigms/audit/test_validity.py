@@ -139,6 +139,8 @@ FOUND: dict[str, list[str]] = {
         "lesion: pose-only: note: found .51 [.40, .62] in 80 trials; by session .53 .50",
         "lesion: amnesia=trial: note: found 1.00 [.95, 1.00] in 80 trials; by session 1.00 1.00",
         "lesion: memoryless: note: found .00 [.00, .046] in 80 trials, proven at most .50; by session .00 .00",
+        "little memory: note: subjects with little memory were not searched (minutes): --part memory. Reports say "
+        "'memory not searched' without it",
     ],
     "faulty": [
         "chance: uniform: note: .031 [.0086, .11] of 64 trials",
@@ -229,6 +231,8 @@ FOUND: dict[str, list[str]] = {
         " asks for at least 36; by session 1.00 1.00",
         "lesion: memoryless: note: found .00 [.00, .046] in 80 trials, proven at most .50; the measure is 20 [20, "
         "20], the verdict asks for at least 36; by session .00 .00",
+        "little memory: note: subjects with little memory were not searched (minutes): --part memory. Reports say "
+        "'memory not searched' without it",
     ],
     "late": [
         "chance: uniform: note: .26 [.17, .37] of 96 trials",
@@ -287,6 +291,8 @@ FOUND: dict[str, list[str]] = {
         "lesion: pose-only: note: found .98 [.94, 1.00] in 120 trials; by session .97 1.00",
         "lesion: amnesia=trial: note: found .47 [.29, .66] in 60 trials; by session .50 .43",
         "lesion: memoryless: note: found .00 [.00, .046] in 80 trials; by session .00 .00",
+        "little memory: note: subjects with little memory were not searched (minutes): --part memory. Reports say "
+        "'memory not searched' without it",
     ],
 }
 
