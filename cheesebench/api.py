@@ -708,7 +708,7 @@ class Run:
         why, more = self._larger_budgets(cut)
         return [
             f"{len(cut)} of {plural(len(cells), 'cell')} {are} unfinished: {why}: "
-            f"cheesebench.run(..., resume='{self.id}'{more})."
+            f"{_resuming(self.id, self._plugins, more)}."
         ]
 
     def _larger_budgets(self, cut: Sequence[CellResult]) -> tuple[str, str]:
@@ -732,7 +732,7 @@ class Run:
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 
     def _next_step(self, lost: Sequence[CellResult]) -> str:
-        how = f"cheesebench.run(..., resume='{self.id}') continues the run"
+        how = f"{_resuming(self.id, self._plugins)} continues the run"
         if all(one.lost_for_good or one.outcomes.get("run anew") for one in lost):
             how = "start a new run, because this one would lose the same trials"
         return f"run.journal() has the details; {how}."
@@ -770,6 +770,12 @@ def _is_cut_off(cell: CellResult) -> bool:
         cell.outcomes.get("not run") and not cell.has_failed_trials
     )
     return bool(is_cut) and needs_more
+
+
+def _resuming(run: str, plugins: PluginManager, more: str = "") -> str:
+    """Return the call that continues a run."""
+    given = ", plugins=[...]" if plugins.strangers() else ""
+    return f"cheesebench.run(resume='{run}'{more}{given})"
 
 
 def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
@@ -871,7 +877,7 @@ def run(
 
     The run writes the same log as ``pytest --model``: the same seed gives the same
     worlds. Ctrl-C (or the stop button of a notebook) stops it; finished trials are
-    kept, and ``cheesebench.run(..., resume=ID)`` continues it. ``cheesebench.plan``
+    kept, and ``cheesebench.run(resume=ID)`` continues it. ``cheesebench.plan``
     takes the same options and plugins.
 
     Parameters:
@@ -1123,7 +1129,7 @@ class _Work:
             name, self.is_open = work.log.directory.name, True
             self.interrupted = (
                 f"Run '{name}' was interrupted; finished trials are kept. "
-                f"cheesebench.run(..., resume='{name}') continues it."
+                f"{_resuming(name, plugins)} continues it."
             )
             driver.start()
             self._wait(work, cells)

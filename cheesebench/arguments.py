@@ -47,8 +47,9 @@ _OF_COMMANDS = {
 _RENAMED = {"model": "models", "models": "models_file"}
 #: Matches a word that continues the sentence after an option, and is not its value.
 _NO_VALUE = re.compile(
-    "and|applies|are|asks|can|corrects|does|for|from|has|instead|is|makes|may|must|names"
-    "|needs|or|out|reaches|reads|says|sets|that|to|was|where|which|with"
+    "and|applies|are|asks|can|cannot|continues|corrects|does|for|from|gives|has|ignores"
+    "|instead|is|leaves|makes|may|must|names|needs|or|out|reaches|reads|says|sets|shows"
+    "|takes|that|then|to|was|where|which|with|works|writes"
 )
 #: Matches either a command for a person to type, which stays unchanged, or an option
 #: and the next word.
@@ -65,7 +66,7 @@ _OPTION = re.compile(
 #: Patterns of commands in messages, each with the text that replaces it in Python.
 _CALLS = {
     "--range LOW HIGH": "limits=(LOW, HIGH)",
-    r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
+    r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(resume='\1')",
     r"\bcheesebench compare (\S+) --first-model (\S+)": r"cheesebench.compare('\1', models=('\2', None))",
     r"\bcheesebench (plan|lint) (says|has)": r"cheesebench.\1(...) \2",
     r"The environment variable (\w+) has no key. Export it": r"The environment variable \1 has no key. Set it "

@@ -428,7 +428,7 @@ def test_a_command_names_its_options(
         ("pip install --upgrade x", "pip install --upgrade x"),
         ("--resume 20261130-003046-4066", "resume='20261130-003046-4066'"),
         ("or see 'cheesebench models'.", "or see cheesebench.catalogue('models')."),
-        ("(pytest --resume one.2).", "(cheesebench.run(..., resume='one.2'))."),
+        ("(pytest --resume one.2).", "(cheesebench.run(resume='one.2'))."),
         ("--cheese-seed 3; -- and --no-such 4", "seed=3; -- and --no-such 4"),
     ],
 )

@@ -331,7 +331,8 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert cell.causes[0].rstrip(".") in told_of
     for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
         assert "run.journal() has the details; " in shown
-        assert "cheesebench.run(..., resume='one') continues the run" in shown
+        again = "cheesebench.run(resume='one', plugins=[...])"
+        assert f"{again} continues the run" in shown
         assert str(fault) in shown or isinstance(fault, list)
     with pytest.raises(OptionError, match="it was begun, but did not end"):
         broken.trial(trial=trial)
@@ -810,14 +811,14 @@ def test_after_ctrl_c_the_run_says_what_was_run(
 
     monkeypatch.setattr(ModelRun, "wait", interrupted)
     options: dict[str, Any] = FEW | {"subjects": 40, "processes": 1, "seed": 1}
-    with pytest.raises(KeyboardInterrupt, match=r"run\(\.\.\., resume='cut'\)"):
+    with pytest.raises(KeyboardInterrupt, match=r"run\(resume='cut'\)"):
         cheesebench.run("random", "t_maze", results=tmp_path, run_id="cut", **options)
     run = cheesebench.open_run("cut", tmp_path)
     [cell] = run.summary.cells
     with RunLog.open_read_only(Path(run)) as log:
         begun = {one[0].subject for one in log.recorded_subjects(cell.plan)}
     assert cell.subjects == len(begun) < 40
-    said = "1 of 1 cell is unfinished: some trials were not run. To continue: cheesebench.run(..., resume='cut')"
+    said = "1 of 1 cell is unfinished: some trials were not run. To continue: cheesebench.run(resume='cut')"
     assert said in repr(run)
     with pytest.raises(OptionError, match=r"it was not run.*resume='cut'"):
         run.trial("t_maze", subject=39)
@@ -954,7 +955,7 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
     assert any("max_minutes=1e-09 is reached" in cause for cause in cell.causes)
     said = (
         "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue: "
-        "cheesebench.run(..., resume='cut', max_minutes=1e-09)"
+        "cheesebench.run(resume='cut', max_minutes=1e-09)"
     )
     assert repr(cut).endswith(f"; {said}>")
     assert f"\n{said}.\n" in cut._repr_markdown_()
@@ -978,7 +979,7 @@ def test_a_spent_budget_of_tokens_says_how_to_go_on(tmp_path: Path) -> None:
         )
     end = (
         r"max_tokens=3000 is reached. ([\d,]+) tokens spent so far, at (?:most|least) about ([\d,]+) tokens more needed.*"
-        r" To continue, with a larger budget: cheesebench.run\(..., resume='cut', max_tokens=(\d+)\)>"
+        r" To continue, with a larger budget: cheesebench.run\(resume='cut', max_tokens=(\d+)\)>"
     )
     said = re.search(end, repr(run))
     assert said, repr(run)
