@@ -307,8 +307,8 @@ _WARNINGS = {
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",
     402: "No reference is on `success`, or on a measure with `better`, so there will be no verdict.",
-    406: "A reference on a measure that the verdict is not about: reports do not compare it.",
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
+    406: "A reference on a measure that the verdict is not about: reports do not compare it.",
 }
 
 #: Severity and meaning of each code, in order of the codes.
