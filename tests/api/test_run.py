@@ -331,8 +331,8 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert cell.causes[0].rstrip(".") in told_of
     for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
         assert "run.journal() has the details; " in shown
-        again = "cheesebench.run(resume='one', plugins=[...])"
-        assert f"{again} continues the run" in shown
+        call = "cheesebench.run(resume='one', plugins=[...])"
+        assert f"{call} continues the run" in shown
         assert str(fault) in shown or isinstance(fault, list)
     with pytest.raises(OptionError, match="it was begun, but did not end"):
         broken.trial(trial=trial)
