@@ -445,7 +445,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_run(
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*the protocol east differs*or select shared protocols with --protocols."]
+        ["*the protocol east differs*with the protocols of the other*"]
     )
     assert not (project.path / "results" / "new").exists()
 
