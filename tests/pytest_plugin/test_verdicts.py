@@ -88,10 +88,11 @@ def test_a_failure_is_one_line_with_the_difference_and_the_margin(
 
 def test_nine_failures_fit_on_a_page(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest(
-        "--model", "random", "--design=cohort", "--view=ascii_2d"
+        "--model", "random", "--design=cohort", "--view=ascii_2d", "--seed=0"
     )
     result.assert_outcomes(failed=9)
-    assert len(result.stdout.lines) <= 90
+    # It has 89 lines; a slow machine may add lines of progress.
+    assert len(result.stdout.lines) <= 95
 
 
 def test_the_reason_of_an_inconclusive_verdict_is_not_cut(
