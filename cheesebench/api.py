@@ -1203,10 +1203,8 @@ _INSTEAD = {
 
 def _no_option(name: str) -> OptionError:
     known = "only for pytest" if name in FOR_TESTS else "not an option of a run"
-    hint = did_you_mean(name, SETTINGS) or " Remove it."
-    if name in _INSTEAD:
-        hint = f" {_INSTEAD[name]}"
-    return OptionError(f"{name}= is {known}.{hint}")
+    hint = did_you_mean(name, SETTINGS).strip() or "Remove it."
+    return OptionError(f"{name}= is {known}. {_INSTEAD.get(name, hint)}")
 
 
 def names_of(given: Names) -> list[str]:

@@ -50,7 +50,7 @@ _NEW_RUN = re.compile(
 
 def _for_a_job(config: pytest.Config, text: str) -> str:
     """Return the text of an error with a remedy for a CI job, which continues a run by
-    itself: nobody is there to copy a file, or to type other options.
+    itself, and in which nobody can copy a file or type other options.
     """
     run_id = config.getoption(BY_KEY["resume"].destination, None)
     if not (run_id and ci.is_ci()):

@@ -1018,8 +1018,9 @@ def _own_pairs(
 
 
 def _every_two(run: CountedRun, models: Sequence[str]) -> Iterator[Cells]:
-    """Yield the pairs of plain cells of every two models. Nobody asks how the control
-    of one model differs from that of another, and such a test would weaken the others.
+    """Yield the pairs of plain cells of every two models. Whether
+    the controls of two models differ is no question, and its test would weaken the
+    others.
     """
     plain = replace(run, cells=tuple(one for one in run.cells if one.control is None))
     for one, other in combinations(models, 2):

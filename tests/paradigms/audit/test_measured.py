@@ -42,7 +42,8 @@ def audited(
     folder: Path, text: str, *parts: AuditPart, better: str = "higher"
 ) -> dict[str, AuditFinding]:
     path = folder / "alternation.protocol.yaml"
-    path.write_text(text.replace("BETTER", better), encoding="utf-8")
+    text = text.replace("BETTER", better).replace("CORRIDOR", CORRIDOR)
+    path.write_text(text, encoding="utf-8")
     report = audit_protocol(path, trials=40, parts=parts, effort=0.02)
     return {one.rule: one for one in report.findings}
 
@@ -83,17 +84,20 @@ def test_without_a_verdict_nothing_is_judged(tmp_path: Path) -> None:
     assert "chance: uniform" not in audited(tmp_path, text, "chance")
 
 
-#: Licks at two spouts, one of which is sweet for a subject's whole life. Only a text
-#: says which, and each lick costs.
-LICKS = """
-version: 1
-paradigm: licks
+#: A corridor with something to press at each end.
+CORRIDOR = """\
 arena:
   map: |
     #######
     #A.S.B#
     #######
-  legend: {A: {solid: left, glyph: "A"}, B: {solid: right, glyph: "B"}, S: middle}
+  legend: {A: {solid: left, glyph: "A"}, B: {solid: right, glyph: "B"}, S: middle}"""
+#: Licks at two spouts, one of which is sweet for a subject's whole life. Only a text
+#: says which, and each lick costs.
+LICKS = """
+version: 1
+paradigm: licks
+CORRIDOR
   groups: {spout: [left, right]}
 start: {at: middle, face: E}
 draw: {sweet: {per: subject, order: balanced, of: {sweet: [left, right]}}}
@@ -140,12 +144,7 @@ def test_a_subject_that_cannot_pass_makes_the_best_of_the_trial(tmp_path: Path) 
 SHARE_SO_FAR = """
 version: 1
 paradigm: so_far
-arena:
-  map: |
-    #######
-    #A.S.B#
-    #######
-  legend: {A: {solid: left, glyph: "A"}, B: {solid: right, glyph: "B"}, S: middle}
+CORRIDOR
   groups: {lever: [left, right]}
 start: {at: middle, face: E}
 vars: {right_ones: {init: 0, per: session}, presses: {init: 0, per: session}}
