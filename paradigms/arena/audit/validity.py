@@ -111,7 +111,7 @@ def _how_trials_end(found: search.Solutions, specification: Specification) -> st
 def _why_unsolved(found: search.Solutions, specification: Specification) -> str:
     ends = not found.solved and found.failures
     how = _how_trials_end(found, specification) if ends else ""
-    return how + _never_fired(found, specification)
+    return _never_fired(found, specification) + how
 
 
 def _never_fired(found: search.Solutions, specification: Specification) -> str:
