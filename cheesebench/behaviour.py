@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment import replay
+from cheesebench.records import LARGEST, Measured
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -204,7 +205,12 @@ class _Reader:
     """Reads the values of a trial, by the names of their curves."""
 
     def __init__(self, cell: CellResult) -> None:
-        self._plan, self._measured = cell.plan, cell.plan.measured
+        self._plan = cell.plan
+        self._measures = {
+            one.measure: one.animals.measured
+            or Measured(name=one.measure, range=(-LARGEST, LARGEST))
+            for one in reversed(cell.plan.animals)
+        }
         # A judged measure is read where it is judged, even in an idle session such as a
         # probe.
         self._judged = (
@@ -220,20 +226,20 @@ class _Reader:
     def values(self, record: TrialRecord, idle: bool) -> Iterator[tuple[str, float]]:
         if not idle:
             for name, read in CURVES.items():
-                if (number := read(record)) is not None:
+                # The protocol's own latency goes before ours.
+                if name not in self._measures and (number := read(record)) is not None:
                     yield name, number
         if not idle or record.session in self._judged:
             yield from self._of_measure(record)
 
     def _of_measure(self, record: TrialRecord) -> Iterator[tuple[str, float]]:
-        """Yield the judged measure. Like in the verdict, a value beyond the range
-        counts as the end of the range.
+        """Yield the measures that animals have a value of. Like in the verdict, a value
+        of the judged one beyond the range counts as the end of the range.
         """
-        if self._measured is None:
-            return
-        low, high = self._measured.range
-        if (value := self._measured.value_in(record)) is not None:
-            yield self._measured.name, min(high, max(low, value))
+        for measured in self._measures.values():
+            low, high = measured.range
+            if (value := measured.value_in(record)) is not None:
+                yield measured.name, min(high, max(low, value))
 
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:

@@ -293,6 +293,19 @@ class ReferenceValue(tables.Brief):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reported(tables.Brief):
+    """The animals' value of something that no verdict is about: reports give it beside
+    the model's. ``where`` is the condition of the trials that it covers (empty: none),
+    ``sessions`` are their sessions (empty: those that are judged).
+    """
+
+    measure: str
+    animals: ReferenceValue
+    where: str = ""
+    sessions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Construct(tables.Brief):
     """What a protocol claims to measure. ``abolished_by`` has the lesions that must
     abolish it, by name, each with the highest pass rate allowed under it.
@@ -374,6 +387,7 @@ class CellPlan(tables.Brief):
       ``until``.
     * ``estimand``: which trials the verdict is about: ``"all"``, ``"last:K"`` or
       ``"block:NAME"`` (or ``"block:NAME,NAME"``).
+    * ``reported``: the animals' values that the verdict does not use.
     * ``chance``: the pass rate of random moves or, in dialogues, of guesses.
     * ``claims``: False if the design never gives a PASS or FAIL (``smoke``).
     * ``variant``: what is deliberately different (``history=1``,
@@ -433,6 +447,18 @@ class CellPlan(tables.Brief):
     items: bool = False
     blocks: tuple[tuple[str, int, int, bool], ...] = ()
     acknowledged: tuple[tuple[str, str], ...] = ()
+    reported: tuple[Reported, ...] = ()
+
+    @property
+    def animals(self) -> tuple[Reported, ...]:
+        """The animals' values of measures, first that which the verdict is about."""
+        judged = self.reference if self.measured else None
+        own = (
+            [Reported(measure=self.measured.name, animals=judged)]
+            if self.measured and judged
+            else []
+        )
+        return (*own, *(one for one in self.reported if one.measure != "success"))
 
     def place_of(self, trial: int) -> tuple[str, int, bool]:
         """Return the block and session of a trial (from 0) in the schedule, and whether

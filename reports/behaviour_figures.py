@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
+    from cheesebench.records import Reported
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
@@ -78,6 +79,12 @@ class Lived:
             name = plan.place_of(block.trial)[0] or "nothing pays"
             shown[f"session {sessions[-1]}, {name}"] = sessions[-1]
         return shown
+
+    @property
+    def compared(self) -> list[Reported]:
+        """The animals' values of measures that the model has, one of each measure."""
+        found = {one.measure: one for one in reversed(self.cell.plan.animals)}
+        return [found[name] for name in reversed(found) if self.behaviour.mean(name)]
 
     @property
     def title(self) -> str:
@@ -235,50 +242,47 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
     return figure, f"{name.capitalize()} by session. {'; '.join(said)}."
 
 
-def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw each judged measure by session, with the animals' curve or number. Up to 30
-    subjects of each cell are thin lines under its mean.
+def compared_measures(all_lived: Sequence[Lived]) -> Drawn:
+    """Draw each measure that animals have a value of by session, with the animals'
+    curve or number. Up to 30 subjects of each cell are thin lines under its mean.
     """
-    own = [
-        (one, measured.name)
-        for one in all_lived
-        if (measured := one.cell.plan.measured) is not None
-        and one.behaviour.mean(measured.name)
-    ]
+    own = [(one, found) for one in all_lived for found in one.compared]
     panels = _panels(
-        list(dict.fromkeys((one.cell.plan.protocol, name) for one, name in own)),
-        lambda pair: f"{pair[0]}, {pair[1]}".replace("_", " "),
+        list(dict.fromkeys(_panel(*pair) for pair in own)),
+        lambda panel: f"{panel[0]}, {panel[1]}".replace("_", " "),
     )
     if panels is None:
         return None
-    figure, by_pair = panels
+    figure, by_panel = panels
     count = len({one.number for one in all_lived})
-    for one, name in own:
-        _measure_by_session(by_pair[one.cell.plan.protocol, name], one, name, count)
-    _animals_by_session(by_pair, own)
+    for one, found in own:
+        _measure_by_session(by_panel[_panel(one, found)], one, found.measure, count)
+    # The animals are drawn once in each panel, beside all models.
+    for one, found in {_panel(*pair): pair for pair in reversed(own)}.values():
+        axes, points = by_panel[_panel(one, found)], one.behaviour.mean(found.measure)
+        drawing.animals_by_session(axes, one.cell, points, found.animals)
+        drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
-    said = (
-        f"{one.group.label} on {one.cell.plan.protocol}, {name}: "
-        + ", ".join(map(number, one.behaviour.mean(name).values()))
-        for one, name in own
-    )
-    animals = drawing.said_of_animals(one.cell for one, _ in own)
-    return (
-        figure,
-        f"Measures that verdicts are about, by session. {'; '.join(said)}.{animals}",
-    )
+    return figure, _said_of_measures(own)
 
 
-def _animals_by_session(
-    by_pair: Mapping[tuple[str, str], Axes], own: Sequence[tuple[Lived, str]]
-) -> None:
-    """Draw the animals once in each panel, beside all models that have the measure."""
-    first = {(one.cell.plan.protocol, name): one for one, name in reversed(own)}
-    for (protocol, name), axes in by_pair.items():
-        one = first[protocol, name]
-        drawing.animals_by_session(axes, one.cell, one.behaviour.mean(name))
-        drawing.whole_ticks(axes)
+def _panel(one: Lived, found: Reported) -> tuple[str, str]:
+    return one.cell.plan.protocol, found.measure
+
+
+def _said_of_measures(own: Sequence[tuple[Lived, Reported]]) -> str:
+    models = (
+        f"{one.group.label} on {', '.join(_panel(one, found))}: "
+        + ", ".join(map(number, one.behaviour.mean(found.measure).values()))
+        for one, found in own
+    )
+    animals = (
+        f"{', '.join(_panel(one, found))} {words.animals_value(found)}"
+        for one, found in own
+    )
+    said = f"{'; '.join(models)}. Rodents: {'; '.join(dict.fromkeys(animals))}."
+    return f"Measures that animals have a value of, by session. {said}"
 
 
 def _measure_by_session(axes: Axes, one: Lived, name: str, count: int) -> None:

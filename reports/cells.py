@@ -22,9 +22,10 @@ from cheesebench.amounts import (
     signed,
 )
 from cheesebench.interfaces import ACTIONS
+from cheesebench.protocol.references import in_words
 from cheesebench.protocol.validation import SAID
 from cheesebench.published import published_ablation
-from cheesebench.records import CallTotals, CellPlan, ReferenceValue
+from cheesebench.records import CallTotals, CellPlan, ReferenceValue, Reported
 from cheesebench.redaction import inert
 from cheesebench.statistics import (
     CellResult,
@@ -34,7 +35,12 @@ from cheesebench.statistics import (
     wording,
 )
 from cheesebench.statistics.question import animals_interval, thresholds
-from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
+from cheesebench.statistics.summary import (
+    Average,
+    Leaderboard,
+    Measure,
+    PublishedContrast,
+)
 from cheesebench.statistics.wording import (
     UNEVEN,
     amount,
@@ -447,6 +453,69 @@ def reference(cell: CellResult) -> str:
     if animals.n_animals and animals.interval is None:
         details.append(f"n = {animals.n_animals}")
     return f"{amount(cell.plan, animals.value)} ({', '.join(details)})"
+
+
+def have_animals(cells: Iterable[CellResult]) -> bool:
+    """Return whether animals have a value of any measure of the cells."""
+    return any(cell.plan.animals for cell in cells)
+
+
+def animals_of(cell: CellResult, row: str) -> str:
+    """Return the animals' value of a measure, as its row in the table of measures is
+    named. Return ``–`` without animals.
+    """
+    found = [one for one in cell.plan.animals if _row_of(cell, one) == row]
+    return "; ".join(map(animals_value, found)) or NOTHING
+
+
+def reported(cell: CellResult) -> list[str]:
+    """Return a sentence for each measure with an animals' value that no verdict is
+    about, with the model's mean.
+    """
+    measures = {one.name: one for one in cell.measures}
+    rows = dict.fromkeys(_row_of(cell, one) for one in cell.plan.animals)
+    return [
+        f"{row} {mean_over_subjects(measures[row])}; rodent {animals_of(cell, row)}"
+        for row in rows
+        if row in measures and row != measured_name(cell)
+    ]
+
+
+def mean_over_subjects(measure: Measure) -> str:
+    """Return the mean of a measure with the standard deviation, if there is one."""
+    return _with_spread(measure.mean, measure.sd)
+
+
+def _with_spread(mean: float, sd: float | None) -> str:
+    return f"{number(mean)}{'' if sd is None else f' ± {number(sd)}'}"
+
+
+def _row_of(cell: CellResult, one: Reported) -> str:
+    """Return the name of the measure with which animals are compared: where their
+    sessions are of a block that is not judged, it is the measure in this block.
+    """
+    plan = cell.plan
+    places = map(plan.place_of, range(plan.trials))
+    blocks = {block for block, session, _ in places if session in one.sessions}
+    elsewhere = [f"{one.measure} in {block}" for block in blocks]
+    known = [own.name for own in cell.measures if own.name in elsewhere]
+    return known[0] if len(blocks) == len(known) == 1 else one.measure
+
+
+def animals_value(one: Reported) -> str:
+    """Return an animals' value with its spread, the number of animals and, if these
+    are not the judged ones, the trials that it covers.
+    """
+    animals = one.animals
+    details = (
+        animals.kind.replace("measured", ""),
+        f"n = {animals.n_animals}" * bool(animals.n_animals),
+        in_words(one.sessions) if one.sessions else "",
+        one.where and f"where {one.where}",
+    )
+    said = ", ".join(filter(None, details))
+    shown = _with_spread(animals.value, animals.sd)
+    return f"{shown} ({said})" if said else shown
 
 
 def rodent_rate(cell: CellResult) -> ReferenceValue | None:

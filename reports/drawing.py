@@ -135,18 +135,23 @@ def animals_beside_bars(axes: Axes, place: float, found: ReferenceValue) -> None
     animals(axes, (place - 0.42, place + 0.46), found)
 
 
-def animals_by_session(axes: Axes, cell: CellResult, points: Collection[int]) -> None:
-    """Draw the animals of a cell: their curve, if ``points``, the places on the axis,
-    are sessions and a curve is known. Otherwise their number, over the judged sessions
-    (or over all points), because it holds only for them.
+def animals_by_session(
+    axes: Axes,
+    cell: CellResult,
+    points: Collection[int],
+    found: ReferenceValue | None,
+) -> None:
+    """Draw the animals beside a cell: their curve, if ``points``, the places on the
+    axis, are sessions and a curve is known. Otherwise their number, over the sessions
+    that it covers (or over all points), because it holds only for them.
     """
-    found, has_sessions = cell.plan.reference, cell.curve_unit == "session"
+    has_sessions = cell.curve_unit == "session"
     if found is None:
         return
     if found.curve and has_sessions:
         _animals_curve(axes, found)
         return
-    judged = [point.session for point in cell.curve if point.judged]
+    judged = found.over or [point.session for point in cell.curve if point.judged]
     held = judged if judged and has_sessions else points
     if held:
         animals(axes, (min(held) - 0.3, max(held) + 0.3), found)

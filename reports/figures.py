@@ -95,7 +95,7 @@ def _drawings(
             groups,
             {(one.number, one.cell.plan.protocol): one.behaviour for one in lived()},
         ),
-        "measures": lambda: lives.judged_measures(lived()),
+        "measures": lambda: lives.compared_measures(lived()),
         "latency": lambda: lives.took(lived(), "latency"),
         "path_length": lambda: lives.took(lived(), "path length"),
         "strategies": lambda: lives.strategies(lived()),
@@ -387,7 +387,12 @@ def curves(
         )
     for protocol, axes in by_protocol.items():
         cell = next(cell for *_, cell in own if cell.plan.protocol == protocol)
-        drawing.animals_by_session(axes, cell, [one.session for one in cell.curve])
+        drawing.animals_by_session(
+            axes,
+            cell,
+            [one.session for one in cell.curve],
+            cell.plan.reference,
+        )
         axes.set_title(drawing.plain(_title(protocol)), fontsize="small")
         axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)

@@ -21,7 +21,7 @@ from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.records import PERSON, CellKey
 from cheesebench.reports import cells as words
 from cheesebench.reports import comparison, matrix, player
-from cheesebench.reports.markdown import SHORT, origin, run_facts
+from cheesebench.reports.markdown import SHORT, origins, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import is_alike, shares, shown_value
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from cheesebench.statistics import (
         CellResult,
         ControlResult,
-        Measure,
         ModelSummary,
         RunSummary,
     )
@@ -712,7 +711,7 @@ def _page(
         index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
         shelves=trials,
         packed=[Markup(shelf.packed) for shelf in trials],
-        origin=origin,
+        origins=origins,
         short=SHORT,
         nothing=words.NOTHING,
         width=WIDTH,
@@ -945,6 +944,7 @@ def _model(
         "overall": model.overall,
         "averaged_over": words.averaged_over(cells),
         "rodent": words.rodent_mean(cells),
+        "have_animals": words.have_animals(cells),
         "difference_name": words.difference_name(cells),
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
@@ -1026,7 +1026,13 @@ def _row(
             for one in cell.splits
         ],
         "measures": [
-            (measure.name, _mean(measure), measure.subjects, measure.n)
+            (
+                measure.name,
+                words.mean_over_subjects(measure),
+                words.animals_of(cell, measure.name),
+                measure.subjects,
+                measure.n,
+            )
             for measure in cell.measures
         ],
         "failed": failed
@@ -1130,7 +1136,12 @@ def _conditions(curve: ConditionCurve, draw: Draw) -> dict[str, Any]:
         "chart": draw(by_condition(curve)),
         "text": condition_in_words(curve),
         "points": [
-            (shown_value(value), _mean(measure), measure.subjects, measure.n)
+            (
+                shown_value(value),
+                words.mean_over_subjects(measure),
+                measure.subjects,
+                measure.n,
+            )
             for value, measure in curve.points
         ],
     }
@@ -1179,9 +1190,3 @@ def _meanings(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
         for remark, meaning in words.MEANINGS.items()
         if remark in used
     ]
-
-
-def _mean(measure: Measure) -> str:
-    return number(measure.mean) + (
-        "" if measure.sd is None else f" ± {number(measure.sd)}"
-    )

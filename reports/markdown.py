@@ -19,11 +19,10 @@ from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.wording import plural, shares, shown_value
 
 if TYPE_CHECKING:
-    from cheesebench.records import ReferenceValue
+    from cheesebench.records import CellPlan, ReferenceValue
     from cheesebench.statistics import (
         CellResult,
         ControlResult,
-        Measure,
         ModelSummary,
         RunSummary,
     )
@@ -289,9 +288,9 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
     ]
     blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
     references = [
-        f"- **{words.escape(plan.protocol)}**: {words.escape(origin(plan.reference))}"
+        f"- **{words.escape(plan.protocol)}**: {words.escape(origin)}"
         for plan in plans.values()
-        if plan.reference is not None
+        for origin in origins(plan)
     ]
     return (
         [*blocks, "### Sources of the rodents' numbers", "\n".join(references)]
@@ -300,15 +299,21 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
     )
 
 
-def origin(animals: ReferenceValue) -> str:
-    """Return the animals' rate or measure with its source, in one line."""
+def origins(plan: CellPlan) -> list[str]:
+    """Return each of the animals' numbers with its source, in one line. That which the
+    verdict is about comes first.
+    """
+    if plan.reference is None:
+        return [_origin(one.animals, one.measure) for one in plan.reported]
+    judged = plan.reference.measured.name if plan.reference.measured else "success"
+    others = [_origin(one.animals, one.measure) for one in plan.reported]
+    return [_origin(plan.reference, judged), *others]
+
+
+def _origin(animals: ReferenceValue, measure: str) -> str:
     kinds = ["an analogy"] * (animals.kind == "analogy")
     kinds += ["declared"] * (animals_interval(animals) is None)
-    shown, name = (
-        (percent, "")
-        if animals.measured is None
-        else (number, f"{animals.measured.name} ")
-    )
+    shown, name = (percent, "") if measure == "success" else (number, f"{measure} ")
     spread = (
         f"{animals.n_animals} animals, SD {shown(animals.sd)}"
         if animals.n_animals and animals.sd
@@ -578,11 +583,13 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
 
 
 def _measures(cells: Sequence[CellResult]) -> list[str]:
+    animals = ["rodent"] if words.have_animals(cells) else []
     own = [
         (
             cell.plan.label,
             measure.name,
-            _mean(measure),
+            words.mean_over_subjects(measure),
+            *(words.escape(words.animals_of(cell, measure.name)) for _ in animals),
             str(measure.subjects),
             str(measure.n),
         )
@@ -605,7 +612,14 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells
         for one in cell.splits
     ]
-    means = ["protocol", "measure", "mean ± SD over subjects", "subjects", "trials"]
+    means = [
+        "protocol",
+        "measure",
+        "mean ± SD over subjects",
+        *animals,
+        "subjects",
+        "trials",
+    ]
     parts = ["protocol", "measure", "share of trials", "trials"]
     conditions = ["protocol", "split by", "value", "rate", "trials"]
     return [
@@ -657,11 +671,6 @@ def _calls(cells: Sequence[CellResult]) -> list[str]:
         table(headers, calls.rows, right=headers[1:]),
         *names,
     ]
-
-
-def _mean(measure: Measure) -> str:
-    spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
-    return f"{number(measure.mean)}{spread}"
 
 
 def _best_of_views(best: BestOfViews) -> list[str]:

@@ -126,7 +126,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int, *, alone: bool)
         "\n".join(
             _filled(f"{cell.plan.label}: {said}", width)
             for cell in own
-            for said in map(_by, cell.conditions)
+            for said in (*cells.reported(cell), *map(_by, cell.conditions))
         ),
         _filled(_calls(summary, own), width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),

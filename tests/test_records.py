@@ -23,6 +23,7 @@ from cheesebench.records import (
     LesionClaim,
     Measured,
     ReferenceValue,
+    Reported,
     TrialRecord,
     Variant,
     is_measurement,
@@ -153,7 +154,7 @@ def test_a_variant_is_written_and_read_back() -> None:
 def test_what_is_assumed_unless_a_record_says_otherwise() -> None:
     kinds = (
         AbilityScale, CallRecord, CallTotals, Ceilings, CellCalls, CellPlan, Construct, Frame, LesionClaim, Measured,
-        ReferenceValue, TrialRecord,
+        ReferenceValue, Reported, TrialRecord,
     )  # fmt: skip
     lines = []
     for kind in kinds:

@@ -445,6 +445,7 @@ def plan_cell(
         twin_of=document.twin_of or "",
         blocks=specification.planned_blocks,
         acknowledged=tuple(specification.acknowledged.items()),
+        reported=specification.reported,
     )
 
 

@@ -361,15 +361,15 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
 
 
 def _not_compared(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Note (406) a reference on a measure that the verdict is not about."""
+    """Note (406) a second reference on success, which no report has a row for."""
     judged = judged_reference(spec.document.reference)
     for number, one in enumerate(spec.document.reference):
-        if judged not in (None, number) and one.measure != "success":
+        if judged not in (None, number) and one.measure == "success":
             diagnostics.info(
                 406,
                 root.find(("reference", number)).position,
-                f"Reports do not compare the reference on '{one.measure}': the verdict is about another one.",
-                f"Write an edition whose reference on '{one.measure}' has 'better', 'margin' and 'range'.",
+                "The verdict is about the first reference on 'success'; reports name this one only among the sources.",
+                "To compare it, write an edition with this one, or a measure for it, such as 'passed: good == 1'.",
             )
 
 

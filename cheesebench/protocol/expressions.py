@@ -419,6 +419,12 @@ def parse(text: str) -> Expression:
     return _Parser(text).whole()
 
 
+def _share(tokens: Sequence[_Token]) -> str:
+    """Return the share for the percentage with which tokens end, or an example."""
+    last = tokens[-1].text if tokens and tokens[-1].kind == "number" else "80"
+    return f"{float(last) / 100:g} for {last} %"
+
+
 class _Parser:
     """A parser by recursive descent, with one method for each level of the grammar."""
 
@@ -520,7 +526,7 @@ class _Parser:
         if _is_compared(self.tokens[:-1]):
             remedy = _NO_GLYPHS
         elif self.tokens[-1].text == "%":
-            remedy = "Write a share as a number: 0.8 for 80 %."
+            remedy = f"Write a share as a number: {_share(self.tokens[:-1])}."
         return ExpressionError(self.end, "The expression ends too early.", remedy)
 
     def _remedy_for_rest(self, token: _Token) -> str:

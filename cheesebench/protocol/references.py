@@ -460,8 +460,11 @@ class _Resolver:
             )
 
     def _remedy_of_spread(self) -> str:
-        if self.written.measure == "success":
-            return "Write 0.06 for 6 %."
+        written = self.written
+        given = (written.sd, written.sem, *written.curve_sd)
+        most = max(one for one in given if one is not None)
+        if written.measure == "success" and most >= 1:
+            return f"Write {most / 100:g} for {most:g} %."
         return "Write it in the unit of the measure."
 
     def _check_curve_sd(self) -> None:

@@ -579,7 +579,9 @@ class TrialBuilder(Lookup):
             if isinstance(number, int | float) and not low <= number <= high
         ]
         if outside:
-            remedy = f"Change {outside[0]:g}."
+            is_percent = high == 1 and 1 < outside[0] <= 100
+            share = f"Write {outside[0] / 100:g} for {outside[0]:g} %."
+            remedy = share if is_percent else f"Change {outside[0]:g}."
             self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
 
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:

@@ -662,6 +662,20 @@ class Specification(BaseSpecification):
         )
 
     @property
+    def reported(self) -> tuple[records.Reported, ...]:
+        """The references that the verdict does not use, as plans have them."""
+        return tuple(
+            records.Reported(
+                measure=one.measure,
+                animals=one.record,
+                where=one.where or "",
+                sessions=() if one.over == tuple(self.judged_sessions) else one.over,
+            )
+            for one in self.references
+            if one is not self.judged
+        )
+
+    @property
     def animals_icc(self) -> float | None:
         return None if self.judged is None else self.judged.icc
 

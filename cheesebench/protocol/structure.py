@@ -603,9 +603,15 @@ def _slip(path: _Path, value: object) -> str:
     return _share_in_percent(path, value) or _list_of_places(path, value)
 
 
+#: Keys with a share, which are written in percent now and then.
+_SHARES = (("at_most",), ("chance",), ("value",))
+
+
 def _share_in_percent(path: _Path, value: object) -> str:
     if path == ("margin",) and isinstance(value, int | float) and value >= 1:
         return f"Write {value / 100:g} for {value:g} points."
+    if path[-1:] in _SHARES and isinstance(value, int | float) and 1 < value <= 100:
+        return f"Write {value / 100:g} for {value:g} %."
     share = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", str(value))
     return f"Write {float(share[1]) / 100:g} for {value}." if share else ""
 

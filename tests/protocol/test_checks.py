@@ -311,12 +311,15 @@ def test_references_without_one_on_success_are_noted(
     assert (f"I402 {marked(text)}" in findings(text)) == told
 
 
-def test_a_reference_beside_the_verdict_is_noted(
+def test_a_second_reference_on_success_is_noted(
     findings: Findings, marked: Callable[[str], str]
 ) -> None:
     rate = "{measure: success, value: 0.5, status: x}"
-    other = "«{measure: latency, value: 35, status: x}"
-    text = f"{SCORED}measures: {{latency: steps}}\nreference: [{rate}, {other}]"
+    other = "{measure: latency, value: 35, status: x}"
+    second = "«{measure: success, value: 0.4, status: y}"
+    text = (
+        f"{SCORED}measures: {{latency: steps}}\nreference: [{rate}, {other}, {second}]"
+    )
     assert findings(text) == [f"I406 {marked(text)}"]
 
 

@@ -171,10 +171,10 @@ GLYPH = "A glyph cannot be compared: give the draw a second column with names, a
             "A trigger is not an expression: write 'enter: good' as a key of a rule.",
         ),
         (
-            "80 %",
+            "25 %",
             4,
             "The expression ends too early.",
-            "Write a share as a number: 0.8 for 80 %.",
+            "Write a share as a number: 0.25 for 25 %.",
         ),
         (
             "x in [a]",

@@ -245,6 +245,22 @@ def test_a_verdict_about_a_measure_has_what_it_needs(
     assert f"{only.position.line}:{only.position.column}" == marked(text)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("sd: 8", "Write 0.08 for 8 %."),
+        ("sem: 4", "Write 0.04 for 4 %."),
+        ("sd: 0.9", "Write it in the unit of the measure."),
+    ],
+)
+def test_the_remedy_for_a_spread_in_percent_has_its_number(
+    given: str, said: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    text = f"{SCORED}reference: [{{measure: success, value: 0.6, {given}, n_animals: 30, status: x}}]"
+    found = examine(complete(text))[1]
+    assert [one.remedy for one in found if one.code == 217] == [said]
+
+
 SHAPES = {
     "an unknown side": (
         reference("measure: latency, value: 5, better: «less, margin: 2"),

@@ -582,7 +582,7 @@ reference: [{measure: success, value: 85, status: percent}]
     assert [
         one
         for one in found
-        if one.endswith("A probability lies between 0 and 1. Change 80.")
+        if one.endswith("A probability lies between 0 and 1. Write 0.8 for 80 %.")
     ]
 
 

@@ -151,7 +151,7 @@ def test_what_the_figures_of_lives_draw(tmp_path: Path) -> None:
         "curves": figures.curves(groups, did),
         "latency": behaviour_figures.took(lives, "latency"),
         "path length": behaviour_figures.took(lives, "path length"),
-        "measures": behaviour_figures.judged_measures(lives),
+        "measures": behaviour_figures.compared_measures(lives),
         "strategies": behaviour_figures.strategies(lives),
         "occupancy": behaviour_figures.maps(lives, single=False),
         "tracks": behaviour_figures.maps(lives, single=True),
@@ -218,7 +218,7 @@ def test_what_the_figure_of_many_conditions_draws() -> None:
     "draw",
     [
         lambda: behaviour_figures.took([], "latency"),
-        lambda: behaviour_figures.judged_measures([]),
+        lambda: behaviour_figures.compared_measures([]),
         lambda: behaviour_figures.conditions([]),
     ],
 )

@@ -19,7 +19,7 @@ from cheesebench.behaviour import Behaviour
 from cheesebench.commands.common import load_protocol
 from cheesebench.interfaces import Ground
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.records import CellPlan, Measured, ReferenceValue
+from cheesebench.records import CellPlan, Measured, ReferenceValue, Reported
 from cheesebench.reports import behaviour_figures, figures
 from cheesebench.reports.cells import forest_labels
 from cheesebench.reports.drawing import Group
@@ -322,7 +322,7 @@ def test_one_number_of_animals_is_drawn_as_for_rates_beside_a_measure(
         animals = replace(animals, sd=0.1, n_animals=10)
     plan = make_plan("arms", reference=animals, **changes)
     _, lived = measured_lives(make_run([(plan, 0.5)]))
-    drawn = behaviour_figures.judged_measures(lived)
+    drawn = behaviour_figures.compared_measures(lived)
     assert drawn is not None
     (axes,) = drawn[0].axes
     assert legend([axes]) == {"walker", f"rodent, {marked}"}
@@ -341,13 +341,13 @@ def test_a_verdict_on_a_measure_has_the_curve_of_that_measure(
     animals = ReferenceValue(value=0.7, measured=measured, curve=(0.72, 0.66))
     plan = make_plan("arms", trials=8, reference=animals)
     group, lived = measured_lives(make_run([(plan, 0.5)]))
-    drawn = behaviour_figures.judged_measures(lived)
+    drawn = behaviour_figures.compared_measures(lived)
     assert drawn is not None
     figure, said = drawn
     (axes,) = figure.axes
     assert legend([axes]) == {"walker", "rodent, declared (by session)"}
     assert axes.get_title() == "arms, alternation"
-    assert "walker on arms, alternation: 0.6, 0.5. Rodents: arms 0.7 (declared)." in said  # fmt: skip
+    assert "walker on arms, alternation: 0.6, 0.5. Rodents: arms, alternation 0.7 (declared)." in said  # fmt: skip
     did = lived[0].behaviour
     # The pass rate of such a protocol is nothing that is judged.
     assert figures.curves([group], {(0, "arms"): did}) is None
@@ -442,3 +442,16 @@ def test_the_margin_of_a_comparison_with_chance_lies_above_chance(
     page = render(summary)
     assert "FAIL left of its right edge." in page
     assert "> at chance</span>" in page
+
+
+def test_a_measure_beside_the_verdict_is_drawn_with_its_animals(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    animals = ReferenceValue(value=0.7, curve=(0.72, 0.66))
+    found = Reported(measure="alternation", animals=animals)
+    plan = make_plan("arms", trials=8, reported=(found,))
+    _, lived = measured_lives(make_run([(plan, 0.5)]))
+    drawn = behaviour_figures.compared_measures(lived)
+    assert drawn is not None
+    assert legend(drawn[0].axes) == {"walker", "rodent, declared (by session)"}
+    assert "Rodents: arms, alternation 0.7 (declared)." in drawn[1]

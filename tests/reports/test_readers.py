@@ -14,7 +14,13 @@ import pytest
 import cheesebench.reports
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
-from cheesebench.records import AbilityScale, CellPlan, Variant
+from cheesebench.records import (
+    AbilityScale,
+    CellPlan,
+    ReferenceValue,
+    Reported,
+    Variant,
+)
 from cheesebench.reports import cells, figures, html, markdown, text
 from cheesebench.reports.matrix import grid, matrix
 from cheesebench.statistics import RunSummary
@@ -219,3 +225,44 @@ def test_models_without_the_abilities_are_ranked_by_their_rates(
         ("crawler", "0.00"),
         ("waiter", "0.00"),
     ]
+
+
+def test_measures_have_the_animals_value_beside_the_models(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    animals = ReferenceValue(value=35.0, sd=8.0, n_animals=12, kind="measured")
+    reported = (
+        Reported(measure="latency", animals=animals),
+        Reported(
+            measure="latency",
+            animals=ReferenceValue(value=50.0),
+            where="block == probe",
+            sessions=(2,),
+        ),
+    )
+    summary = make_run([(make_plan(reported=reported), 0.5)])
+    said = "35 ± 8 (n = 12); 50 (declared, session 2, where block == probe)"
+    assert f" {said} " in markdown.render(summary).replace("\\", "")
+    assert f'<td class="n">{said}</td>' in html.render(summary)
+    assert re.search(
+        rf"pool: latency [\d.]+ ± [\d.]+; rodent {re.escape(said)}",
+        " ".join(text.render(summary).split()),
+    )
+    sources = markdown.render(summary).split("### Sources")[1]
+    assert "latency 35; 12 animals, SD 8" in sources
+
+
+def test_a_value_of_a_block_that_is_not_judged_is_in_its_row(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    blocks = (("trained", 4, 4, True), ("probe", 1, 4, True))
+    found = Reported(
+        measure="latency", animals=ReferenceValue(value=9.0), sessions=(5,)
+    )
+    plan = make_plan(reported=(found,), blocks=blocks)
+    (cell,) = make_run([(plan, 0.5)]).cells
+    (latency,) = cell.measures
+    elsewhere = dataclasses.replace(latency, name="latency in probe")
+    cell = dataclasses.replace(cell, measures=(latency, elsewhere))
+    assert cells.animals_of(cell, "latency") == cells.NOTHING
+    assert cells.animals_of(cell, "latency in probe") == "9 (declared, session 5)"
