@@ -579,9 +579,7 @@ class TrialBuilder(Lookup):
             if isinstance(number, int | float) and not low <= number <= high
         ]
         if outside:
-            is_percent = high == 1 and 1 < outside[0] <= 100
-            share = f"Write {outside[0] / 100:g} for {outside[0]:g} %."
-            remedy = share if is_percent else f"Change {outside[0]:g}."
+            remedy = _remedy_outside(outside[0], high)
             self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
 
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
@@ -1396,6 +1394,12 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
 
 def _value_of(measure: Any) -> Any:
     return measure.get("value", measure) if isinstance(measure, dict) else measure
+
+
+def _remedy_outside(number: float, high: float) -> str:
+    if high == 1 and 1 < number <= 100:
+        return f"Write {number / 100:g} for {number:g} %."
+    return f"Change {number:g}."
 
 
 class _Builder(Lookup):
