@@ -72,7 +72,7 @@ _CALLS = {
     r"The environment variable (\w+) has no key. Export it": r"The environment variable \1 has no key. Set it "
     r"(os.environ['\1'] = KEY)",
     "'cheesebench audit' prints": "cheesebench.audit(...) has",
-    r"\bcheesebench show \S+ --protocol \S+ --subject \d+ --unparsed": "column unparsed of run.calls()",
+    r"\bcheesebench show \S+ --protocol \S+ --unparsed": "column unparsed of run.calls()",
     r"`?\bcheesebench show RUN\b`?": "run.calls()",
     r"Make a run \(pytest [^)]*\), bless it": "Make a run, bless it on the command line",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "

@@ -298,7 +298,7 @@ class _Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> NoReturn:
-        raise OptionError(f"{message}. See '{self.prog} --help'.")
+        raise OptionError.of_argparse(message, f"{self.prog} --help")
 
 
 def build_parser(

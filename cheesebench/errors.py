@@ -175,6 +175,34 @@ class OptionError(CheeseBenchError):
     contradicts another one.
     """
 
+    @classmethod
+    def of_argparse(cls, said: str, help_at: str = "") -> OptionError:
+        """Return argparse's error in our words. ``help_at`` is a command that explains
+        the arguments, for errors that do not have a remedy already.
+        """
+        more = f" See '{help_at}'." if help_at else ""
+        if (argument := _ARGUMENT.fullmatch(said)) is None:
+            return cls(f"{said}.{more}" if help_at else said)
+        name, why = argument["name"], argument["why"]
+        if choice := _CHOICE.fullmatch(why):
+            known = [one.strip("'") for one in choice["known"].split(", ")]
+            hint = did_you_mean(choice["value"], known)
+            return cls(
+                f"{name}: there is no '{choice['value']}'.{hint} Known: {', '.join(known)}."
+            )
+        if number := _NUMBER.fullmatch(why):
+            kind = "a whole number" if number["kind"] == "int" else "a number"
+            return cls(f"{name} {number['value']}: write {kind}.")
+        return cls(f"{name}: {why}.{more}")
+
+
+#: Patterns for argparse's errors. ``_ARGUMENT`` matches any error about an argument.
+#: The other two match its ``why`` if the value is not one of the choices, or not a
+#: number.
+_ARGUMENT = re.compile(r"argument (?P<name>[^/:]+)[^:]*: (?P<why>.*)", re.DOTALL)
+_CHOICE = re.compile(r"invalid choice: '(?P<value>.*)' \(choose from (?P<known>.*)\)")
+_NUMBER = re.compile(r"invalid (?P<kind>int|float) value: '(?P<value>.*)'")
+
 
 class UnsuitableError(CheeseBenchError):
     """A model or an option does not fit a protocol, so the protocol cannot be run. This

@@ -1244,8 +1244,7 @@ def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
 def _example(run_id: str, cell: CellResult) -> str:
     if cell.calls is None or not cell.calls.unread:
         return ""
-    number = cell.calls.unread.removeprefix("subject ").partition(",")[0]
-    command = f"cheesebench show {run_id} --protocol {cell.plan.protocol} --subject {number} --unparsed"
+    command = f"cheesebench show {run_id} --protocol {cell.plan.protocol} --unparsed"
     return (
         f" Not read, for example: {cell.plan.label}, {cell.calls.unread} ({command})."
     )

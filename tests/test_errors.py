@@ -206,3 +206,31 @@ def test_logs_are_blamed_only_while_one_is_open(
     assert said_of_logs(KeyError("x")) is None
     monkeypatch.delitem(sys.modules, log_file.__name__)
     assert said_of_logs(KeyError("x")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "worded"),
+    [
+        ("no such thing", "no such thing"),
+        (
+            "argument --design/--cheese-design: invalid choice: 'cohrt' (choose from 'smoke', 'cohort')",
+            "--design: there is no 'cohrt'. Did you mean 'cohort'? Known: smoke, cohort.",
+        ),
+        (
+            "argument --subjects: invalid int value: 'x'",
+            "--subjects x: write a whole number.",
+        ),
+        (
+            "argument --max-cost: invalid float value: 'x'",
+            "--max-cost x: write a number.",
+        ),
+        ("argument --model: expected one argument", "--model: expected one argument."),
+    ],
+)
+def test_argparse_s_errors_are_worded_like_ours(said: str, worded: str) -> None:
+    assert str(OptionError.of_argparse(said)) == worded
+    told = str(OptionError.of_argparse(said, "cheesebench plan --help"))
+    # What has a remedy needs no other.
+    has_remedy = worded.startswith(("--design", "--subjects", "--max-cost"))
+    more = "" if has_remedy else " See 'cheesebench plan --help'."
+    assert told == f"{worded.removesuffix('.')}.{more}"

@@ -76,10 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_cell(parser)
     add_recorded_trial(parser)
+    parser.set_defaults(subject=None)  # None: 0 or, with --unparsed, all
     parser.add_argument(
         "--unparsed",
         action="store_true",
-        help="list only calls whose reply should have named an action, but did not",
+        help="list only calls whose reply should have named an action, but did not; those of all subjects, unless "
+        "--subject names one",
     )
     add_output(parser)
 
@@ -88,11 +90,17 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         log.verify()
         plan = _cell(log.plans(), options)
+        if options.subject is None and options.unparsed and options.call is None:
+            write_output(_unparsed(log, plan, options), options.output)
+            return 0
+        options.subject = options.subject or 0
         records = list(log.calls.of_life(plan, options.subject))
         if not records:
             raise RunLogError(_without_calls(plan, options.subject))
         if options.call is None:
-            listed = _list(log, plan, options, records)
+            listed = _list(log, plan, options, options.subject, records)
+            if not listed:
+                listed = f"This subject has no unparsed replies{_in_trial(options)}."
             write_output(
                 f"{_title(plan, options.subject)}\n\n{listed}\n", options.output
             )
@@ -113,9 +121,18 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
     return choose_cell(candidates, options)
 
 
-def _all_parsed(trial: int | None) -> str:
-    where = "" if trial is None else f" in trial {trial}"
-    return f"This subject has no unparsed replies{where}."
+def _unparsed(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> str:
+    """Return a list of the unparsed replies of each subject that has any."""
+    found = []
+    for subject in log.calls.subjects(plan):
+        records = list(log.calls.of_life(plan, subject))
+        if listed := _list(log, plan, options, subject, records):
+            found.append(f"{_title(plan, subject)}\n\n{listed}\n")
+    return "\n".join(found) or f"No subject has unparsed replies{_in_trial(options)}.\n"
+
+
+def _in_trial(options: argparse.Namespace) -> str:
+    return "" if options.trial is None else f" in trial {options.trial}"
 
 
 def _without_calls(plan: CellPlan, subject: int) -> str:
@@ -154,10 +171,11 @@ def _list(
     log: RunLog,
     plan: CellPlan,
     options: argparse.Namespace,
+    subject: int,
     records: Sequence[CallRecord],
 ) -> str:
     """Return a table of the subject's calls, with the actions that were read from each
-    reply.
+    reply, or "" if there are none to list.
     """
     last = records[-1]
     try:
@@ -165,7 +183,7 @@ def _list(
             log,
             installed_plugins(),
             plan,
-            options.subject,
+            subject,
             (last.trial, last.call),
         )
         why = ""
@@ -183,7 +201,7 @@ def _list(
         and (not options.unparsed or (call is not None and call.unparsed))
     ]
     if options.unparsed and not shown:
-        return _all_parsed(options.trial)
+        return ""
     width = None if options.output is None and sys.stdout.isatty() else WIDE
     return f"{table(_HEADERS, shown, width)}{why}"
 

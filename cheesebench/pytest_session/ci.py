@@ -324,12 +324,17 @@ def annotate(
     cells: Iterable[CellResult],
     paths: dict[str, Path],
     root: Path,
-    fail_is_error: bool,
+    fails: bool,
+    forgives: bool,
 ) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells, except controls: errors for a FAIL or
-    ERROR, and warnings for an INCONCLUSIVE, for a FAIL that does not affect the exit
-    code, and for a doubtful PASS. An INCONCLUSIVE of a design that claims nothing gets
-    a warning only if its numbers are doubtful. There are at most ``MOST`` of each kind.
+    ERROR, and warnings for an INCONCLUSIVE and for doubtful numbers. There are at most
+    ``MOST`` of each kind.
+
+    ``fails`` says whether a FAIL affects the exit code; if not, it is a warning. With
+    ``forgives``, a comparison decides the code instead of the verdicts, so only an
+    ERROR and doubtful numbers are annotated. So it is in a design that claims nothing,
+    but for a FAIL that is an error.
 
     ``paths`` are the files of the protocols, by name. Outside GitHub, yield nothing.
     """
@@ -337,28 +342,27 @@ def annotate(
         return
     left = {"error": MOST, "warning": MOST}
     for cell in cells:
-        kind = _kind_of(cell, fail_is_error)
+        kind, doubtful = _kind_of(cell, fails, forgives), ""
+        if not kind and cell.warnings and not cell.plan.control:
+            kind, doubtful = "warning", "doubtful "
         if not left.get(kind):
             continue
         left[kind] -= 1
-        # A warning of a PASS is about what makes it doubtful.
-        doubtful = "doubtful " if cell.verdict is Verdict.PASS else ""
         title = f"{doubtful}{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
         yield command(
             kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root
         )
 
 
-def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
-    """Return the kind of a cell's annotation, or "" if the cell gets none."""
-    if cell.plan.control:
+def _kind_of(cell: CellResult, fails: bool, forgives: bool) -> str:
+    """Return the kind of an annotation of a cell's verdict, or "" if there is none."""
+    if cell.plan.control or cell.verdict is None:
         return ""
-    kind = "" if cell.verdict is None else _KINDS.get(cell.verdict, "")
-    if cell.verdict is Verdict.FAIL and not fail_is_error:
+    kind = _KINDS.get(cell.verdict, "")
+    if cell.verdict is Verdict.FAIL and not fails:
         kind = "warning"
-    if kind == "warning" and not cell.plan.claims:
-        kind = ""
-    return kind or ("warning" if cell.warnings else "")
+    is_quiet = forgives or not cell.plan.claims
+    return "" if kind == "warning" and is_quiet else kind
 
 
 def annotate_exit(said: str) -> Iterator[str]:

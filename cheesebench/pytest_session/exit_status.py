@@ -102,12 +102,7 @@ class Findings:
         )
 
     def cells_text(self, number: int) -> str:
-        """Return a number of cells in words, as protocols if each protocol is one
-        cell.
-        """
-        protocols = {one.plan.label for one in self.cells}
-        alone = len(protocols) == len(self.cells)
-        return plural(number, "protocol" if alone else "cell")
+        return in_words(number, [one.plan for one in self.cells])
 
     @property
     def not_run(self) -> list[str]:
@@ -200,6 +195,12 @@ class Findings:
         if not (self.failed and self.exit_zero):
             return []
         return [f"{self.cells_text(self.failed)} failed, which --exit-zero ignores"]
+
+
+def in_words(number: int, plans: Sequence[CellPlan]) -> str:
+    """Return a number of cells in words, as protocols if each protocol is one cell."""
+    protocols = {one.label for one in plans}
+    return plural(number, "protocol" if len(protocols) == len(plans) else "cell")
 
 
 #: Beginnings of reasons, each followed by the error. ``REFUSED``: the session ends
@@ -304,9 +305,9 @@ def _ended(status: int, found: Findings) -> str:
     if not found.interrupted:
         return ""
     are = "is" if len(found.unfinished) == 1 else "are"
-    what = "every cell was run"
+    what = "everything was run"
     if found.unfinished:
-        what = f"{len(found.unfinished)} of {plural(len(found.cells), 'cell')} {are} unfinished"
+        what = f"{len(found.unfinished)} of {found.cells_text(len(found.cells))} {are} unfinished"
     if found.compared is not None and found.compared.worse:
         what = f"{gate.loss(found.compared, '')}; {what}"
     return f"Exit code {status}, {interrupted(found.interrupted)}: {what}."
@@ -488,8 +489,12 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     yield from _left_out(found)
     if found.undecided:
-        how = "" if found.gates else " (would fail with --inconclusive=fail)"
-        yield f"{plural(found.undecided, 'cell')} inconclusive{how}"
+        how = (
+            " against the animals"
+            if found.gates
+            else " (would fail with --inconclusive=fail)"
+        )
+        yield f"{found.cells_text(found.undecided)} inconclusive{how}"
 
 
 def _left_out(found: Findings) -> Iterator[str]:
@@ -509,7 +514,9 @@ def _something_failed(found: Findings) -> list[str]:
         parts.append("another test failed")
     if found.compared is not None:
         parts += _not_run(found, found.compared.second)
-    return parts + [f"not the cause: {text}" for text in found.forgiven]
+    # In brackets, because it is not the cause.
+    aside = "".join(f" ({text})" for text in found.forgiven)
+    return [*parts[:-1], parts[-1] + aside]
 
 
 def _not_run(found: Findings, baseline: str) -> list[str]:
@@ -529,7 +536,7 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"{found.cells_text(found.unmeasured)} could not be measured{cause}"
         cause = ""  # Say the cause only once.
     if found.undecided and found.inconclusive_fails:
-        yield f"{plural(found.undecided, 'cell')} inconclusive (counted as failed: --inconclusive=fail)"
+        yield f"{found.cells_text(found.undecided)} inconclusive (counted as failed: --inconclusive=fail)"
     if found.compared is not None and found.fails_comparison:
         yield gate.loss(found.compared, cause)
         yield from gate.silence(found.compared)

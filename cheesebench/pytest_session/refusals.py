@@ -48,12 +48,26 @@ _NEW_RUN = re.compile(
 )
 
 
+#: Matches the remedy for a missing baseline, with the latest run before it, which is
+#: in a job's cache.
+_MAKE_BASELINE = re.compile(
+    r"(?: The latest run is '[^']*'\.)?(?P<there> (?:There is no baseline|Baselines) in .*) Make a run \((?=pytest )"
+)
+
+
 def _for_a_job(config: pytest.Config, text: str) -> str:
     """Return the text of an error with a remedy for a CI job, which continues a run by
-    itself, and in which nobody can copy a file or type other options.
+    itself, and in which nobody can copy a file, bless a run or type other options.
     """
     run_id = config.getoption(BY_KEY["resume"].destination, None)
-    if not (run_id and ci.is_ci()):
+    if not ci.is_ci():
+        return text
+    text = _MAKE_BASELINE.sub(
+        r"\g<there> If you have it, commit it. Otherwise make a run in your clone, with the model and protocols of this "
+        "job (",
+        text,
+    )
+    if not run_id:
         return text
     remedy = (
         "Push a commit: that begins a new run. Where the run id stays the same, delete "
@@ -91,31 +105,8 @@ def refused_early(
     """
     config.option = _readable(config, words)
     said = str(error).rpartition(": error: ")[2]
-    return refused(config, _worded(said.partition("\n  inifile: ")[0]))
-
-
-#: Patterns for argparse's errors. ``_ARGUMENT`` matches any error about an option. The
-#: other two match its ``why`` if the value is not one of the choices, or not a number.
-_ARGUMENT = re.compile(r"argument (?P<name>[^/:]+)[^:]*: (?P<why>.*)", re.DOTALL)
-_CHOICE = re.compile(r"invalid choice: '(?P<value>.*)' \(choose from (?P<known>.*)\)")
-_NUMBER = re.compile(r"invalid (?P<kind>int|float) value: '(?P<value>.*)'")
-
-
-def _worded(said: str) -> str:
-    """Return argparse's error in our words."""
-    if (argument := _ARGUMENT.fullmatch(said)) is None:
-        return said
-    name, why = argument["name"], argument["why"]
-    if choice := _CHOICE.fullmatch(why):
-        known = [one.strip("'") for one in choice["known"].split(", ")]
-        hint = errors.did_you_mean(choice["value"], known)
-        return (
-            f"{name}: there is no '{choice['value']}'.{hint} Known: {', '.join(known)}."
-        )
-    if number := _NUMBER.fullmatch(why):
-        kind = "a whole number" if number["kind"] == "int" else "a number"
-        return f"{name} {number['value']}: write {kind}."
-    return f"{name}: {why}."
+    worded = errors.OptionError.of_argparse(said.partition("\n  inifile: ")[0])
+    return refused(config, str(worded))
 
 
 def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace:

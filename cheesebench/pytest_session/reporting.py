@@ -195,8 +195,9 @@ class Reporting:
         log = run.log
         assert log is not None
         assert summary is not None
-        self._lines.append(text.rstrip())
+        # What a gate asks comes first, as in the other reports.
         compared = self._tell_comparison()
+        self._lines.append(text.rstrip())
         page = run.plugins.reporter("markdown").render(summary)
         self._say_unfinished(log)
         self._say_where(log)
@@ -253,9 +254,12 @@ class Reporting:
         if named == LATEST and comparing is not None and comparing.run_id:
             # From now on, `latest` would be this run, so the baseline is named.
             changed["compare"] = comparing.run_id
+        known = exit_status.in_words(len(plans), plans)
+        # The terminal may show no other text that says what a cell is.
+        cell = " (a cell is a model on a protocol)" * ("cell" in known)
         self._lines.append(
-            f"{why}{len(unfinished)} of {plural(len(plans), 'cell')} {'is' if len(unfinished) == 1 else 'are'} "
-            f"unfinished; finished trials are kept. To continue{how}:\n"
+            f"{why}{len(unfinished)} of {known} {'is' if len(unfinished) == 1 else 'are'} unfinished{cell}; finished trials "
+            f"are kept. To continue{how}:\n"
             f"  {resuming.resume_command(self._run.config, log.run_id, changed)}"
         )
 
@@ -321,7 +325,7 @@ class Reporting:
             if not any(_is_about(title, cell) for title, _, _ in self._blamed)
         ]
         self._annotations += ci.annotate(
-            cells, self._paths, root, not run.settings.exit_zero
+            cells, self._paths, root, not run.settings.exit_zero, run.forgives
         )
 
     def set_exit_status(

@@ -269,7 +269,9 @@ def _doubts_of(
         return ()
     not_run = 0 if plan.sequential else sample.not_run
     missing, planned = sample.missing + not_run, sample.entered + not_run
-    found = doubts(plan, sample.tally.agent_counts(), calls, missing, planned)
+    counts = sample.tally.agent_counts()
+    # Only the replies in the compared trials are counted, which the reports say.
+    found = doubts(plan, counts, calls, missing, planned, replies="replies")
     return (*found, *causes[:1]) if found and missing else found
 
 
@@ -1508,6 +1510,10 @@ def _comparable(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator
             yield name
 
 
+#: The options of settings that have another name. Reports say what a person types.
+_OPTIONS = {"max_tokens": "reply-tokens"}
+
+
 def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
     plugins, versions, git = (
         entry if isinstance(entry := run.manifest.get(name), Mapping) else {}
@@ -1520,7 +1526,10 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
         facts[REVISION] = f"{str(git.get('revision'))[:12]}{changed}"
     for cell in cells:
         facts |= {"model": cell.model, "agent": cell.agent or NO_AGENT}
-        facts |= {f"{SETTING}{name}": value for name, value in cell.settings.items()}
+        facts |= {
+            f"{SETTING}{_OPTIONS.get(name, name)}": value
+            for name, value in cell.settings.items()
+        }
     return {name: str(value) for name, value in facts.items()}
 
 

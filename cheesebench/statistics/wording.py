@@ -478,7 +478,7 @@ def uneven(plan: CellPlan, answers: Iterable[ByAnswer]) -> Iterator[str]:
 
 
 #: Replaces the word *validated* for a PASS that does not hold for each answer.
-UNEVEN = "not for each answer"
+UNEVEN = "depends on which answer is right"
 #: If unusable answers and missing trials together exceed this share, every report
 #: warns.
 DOUBTFUL = 0.05
@@ -503,9 +503,11 @@ def doubts(
     asked: CellCalls | None,
     missing: int,
     planned: int,
+    *,
+    replies: str = "all replies",
 ) -> tuple[str, ...]:
     """Return doubts about a cell's numbers, from the agent's counters, the calls and
-    the missing trials.
+    the missing trials. ``replies`` says which replies are counted.
 
     Unusable answers of all kinds and missing trials are added up, because each kind
     alone may be rare.
@@ -523,7 +525,7 @@ def doubts(
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
         return ()
-    shares = _of_replies(kinds, calls, how_to_finish(plan, counts))
+    shares = _of_replies(kinds, calls, replies, how_to_finish(plan, counts))
     if malformed:
         shares.append(
             f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
@@ -533,13 +535,15 @@ def doubts(
     return tuple(shares)
 
 
-def _of_replies(kinds: Mapping[str, int], calls: int, cut_off: str) -> list[str]:
-    """Return the share of each kind of replies. ``cut_off`` is the remedy for replies
-    that were cut off, or "".
+def _of_replies(
+    kinds: Mapping[str, int], calls: int, replies: str, cut_off: str
+) -> list[str]:
+    """Return the share of each kind in ``calls`` replies. ``cut_off`` is the remedy for
+    replies that were cut off, or "".
     """
     remedies = {_CUT_OFF: f" ({cut_off})" * bool(cut_off)}
     return [
-        f"{percent(count / calls)} of replies {said}{remedies.get(said, '')}"
+        f"{percent(count / calls)} of {replies} {said}{remedies.get(said, '')}"
         for said, count in kinds.items()
         if calls and count
     ]

@@ -211,7 +211,7 @@ def test_every_option_is_read_by_what_it_takes() -> None:
         ("(cheesebench lint has it)", "(cheesebench.lint(...) has it)"),
         ("'cheesebench audit' prints them", "cheesebench.audit(...) has them"),
         (
-            "cheesebench show r\n--protocol p --subject 0 --unparsed",
+            "cheesebench show r\n--protocol p --unparsed",
             "column unparsed of run.calls()",
         ),
         ("with `cheesebench show RUN`.", "with run.calls()."),

@@ -149,7 +149,7 @@ def test_json_has_the_numbers_and_equal_seeds_give_equal_ones(run: Run) -> None:
         (("audit", "t_mase"), "Did you mean 't_maze'?"),
         (("audit", "little", "--trials", 0), "'0' is not a whole number of at least 1"),
         (("audit", "little", "--view", "nowhere"), "There is no view 'nowhere'"),
-        (("audit", "little", "--part", "tea"), "invalid choice: 'tea'"),
+        (("audit", "little", "--part", "tea"), "--part: there is no 'tea'. Known: "),
     ],
 )
 def test_mistakes_are_one_line(

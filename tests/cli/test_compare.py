@@ -225,6 +225,12 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     red, green = "Exit code 1, the gate is red:", "Exit code 0, the gate is green:"
     worse = f"{red} worse than high on little."
     assert " ".join(failed.err.split()) == worse
+    wrong = run("compare", "low", "high", "--compare-fail", "wrose")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "cheesebench: --compare-fail: there is no 'wrose'. Did you mean 'worse'? Known: never, worse, undecided, "
+        "worse,undecided.\n",
+    )
     kept = run("compare", "high", "low", "--compare-fail", "worse")
     assert (kept.code, kept.err) == (0, f"{green} no loss against low on 1 protocol.\n")
     few = run("compare", "low", "same", "--compare-fail", "worse,undecided", "--json")

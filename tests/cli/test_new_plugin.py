@@ -22,5 +22,5 @@ def test_it_writes_a_package_and_says_what_comes_next(here: Path, run: Run) -> N
 
 
 def test_mistakes_are_one_line(run: Run) -> None:
-    assert "invalid choice" in run("new-plugin", "protocol", "x").err
+    assert "there is no 'protocol'. Known: " in run("new-plugin", "protocol", "x").err
     assert "cannot be a plugin's name" in run("new-plugin", "agent", "My Mouse").err

@@ -141,8 +141,10 @@ def test_the_list(run: Run, talked: Path) -> None:
     assert " SSSS " in rows[2]
     unread = [row for row in rows if "I do not know." in row]
     assert run("show", RUN, "--unparsed").out.splitlines()[4:] == unread
-    told = run("show", RUN, "--trial", 1, "--unparsed").out
+    told = run("show", RUN, "--trial", 1, "--subject", 0, "--unparsed").out
     assert told.endswith("This subject has no unparsed replies in trial 1.\n")
+    told = run("show", RUN, "--trial", 1, "--unparsed").out
+    assert told == "No subject has unparsed replies in trial 1.\n"
 
 
 def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -> None:

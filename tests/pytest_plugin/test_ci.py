@@ -177,8 +177,8 @@ def test_each_verdict_has_its_annotation(tmp_path: Path) -> None:
     ]
     paths = {cells[0].plan.protocol: tmp_path / "a.protocol.yaml"}
 
-    def told(fails: bool) -> list[str]:
-        found = ci.annotate(cells, paths, tmp_path, fails)
+    def told(fails: bool, forgives: bool = False) -> list[str]:
+        found = ci.annotate(cells, paths, tmp_path, fails, forgives)
         return [line.partition(" on ")[0] for line in found]
 
     place = " file=a.protocol.yaml,line=1,title="
@@ -194,6 +194,10 @@ def test_each_verdict_has_its_annotation(tmp_path: Path) -> None:
     assert [line for line in warned if line.startswith("::error")] == [said[2]]
     assert len(warned) == 11
     assert f"::warning{place}FAIL%3A c" in warned
+    # A gate for pull requests does not ask about the animals.
+    assert told(False, forgives=True) == [said[0], said[2]]
+    cells = [cell("h", Verdict.INCONCLUSIVE, warnings=("odd",))]
+    assert told(False, forgives=True) == [f"::warning{place}doubtful INCONCLUSIVE%3A h"]
 
 
 @pytest.mark.usefixtures("github")
@@ -205,7 +209,7 @@ def test_a_cell_that_claims_nothing_is_told_only_if_it_is_an_error(
         claims = cell(verdict.name, verdict, warnings=())
         cells.append(replace(claims, plan=replace(claims.plan, claims=False)))
     for fails, told in ((True, ["FAIL", "ERROR"]), (False, ["ERROR"])):
-        found = list(ci.annotate(cells, {}, tmp_path, fails))
+        found = list(ci.annotate(cells, {}, tmp_path, fails, False))
         assert all(line.startswith("::error") for line in found)
         assert [
             line.partition("title=")[2].partition("%3A")[0] for line in found
@@ -218,7 +222,7 @@ def test_outside_github_nothing_is_annotated(monkeypatch: pytest.MonkeyPatch) ->
     cells = [cell("a", Verdict.FAIL)]
     lost = compared()
     broken = [exit_status.Broken("maze", "maze.protocol.yaml", "odd")]
-    assert list(ci.annotate(cells, {}, Path(), True)) == []
+    assert list(ci.annotate(cells, {}, Path(), True, False)) == []
     assert list(ci.annotate_exit("no")) == []
     assert list(ci.annotate_comparison(lost, [], {}, Path())) == []
     assert list(ci.annotate_broken(broken, Path())) == []

@@ -224,14 +224,14 @@ def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ("I cannot say.", "20 % of replies without a readable answer"),
+        ("I cannot say.", "20 % of all replies without a readable answer"),
         (
             Answer(text="", usage={"prompt_tokens": 9, "completion_tokens": 3}),
-            "20 % of replies empty",
+            "20 % of all replies empty",
         ),
         (
             Answer(text="LEARNINGS: I wonder", finish="length"),
-            "20 % of replies cut off (raise --reply-tokens, now 256)",
+            "20 % of all replies cut off (raise --reply-tokens, now 256)",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_where_a_run_is_only_mentioned_its_doubts_are_too(
 
     annotation, none = run("one", script), run("sound", walk)
     assert annotation.startswith("::warning ")
-    said = "20 % of replies without a readable answer"
+    said = "20 % of all replies without a readable answer"
     state = to_json(RunWatch(project.path / "results/one").poll())
     printed("bless", "one", "base")
     surfaces = {
@@ -293,7 +293,9 @@ def test_where_a_run_is_only_mentioned_its_doubts_are_too(
         "compare with a baseline": printed("compare", "sound", "base"),
     }
     for name, text in surfaces.items():
-        assert _letters(said) in _letters(text), name
+        # A comparison has only the replies in trials that count.
+        of = "of replies" if name.startswith("compare") else "of all replies"
+        assert _letters(said.replace("of all replies", of)) in _letters(text), name
     assert "1 PASS (1 doubtful)" in " ".join(printed("runs").split())
     assert {
         one["run"]: one["doubtful"] for one in json.loads(printed("runs", "--json"))
@@ -305,10 +307,10 @@ def test_where_a_run_is_only_mentioned_its_doubts_are_too(
 
 
 RARE = {
-    7: (Answer(text="I cannot say."), "of replies without a readable answer"),
+    7: (Answer(text="I cannot say."), "of all replies without a readable answer"),
     17: (
         Answer(text="ACTIONS: FORWARD, FORWARD", finish="length"),
-        "of replies cut off",
+        "of all replies cut off",
     ),
     27: (
         Answer(body={"choices": [{"message": {"content": 5}}]}),
@@ -619,7 +621,7 @@ def test_the_budget_that_is_printed_is_enough(
         result = project.runpytest(*given)
         said = " ".join(" ".join(result.outlines).split())
         assert re.search(
-            r" tokens spent so far, at most about [\d,]+ tokens more needed\. 1 of 1 cell",
+            r" tokens spent so far, at most about [\d,]+ tokens more needed\. 1 of 1 protocol",
             said,
         )
         printed = str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
@@ -689,7 +691,7 @@ def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
         assert server.count < 10
     assert result.parseoutcomes()["inconclusive"] == 1
     result.stdout.fnmatch_lines(
-        ["1 of 1 cell is unfinished; finished trials are kept*"]
+        ["1 of 1 protocol is unfinished; finished trials are kept*"]
     )
 
 

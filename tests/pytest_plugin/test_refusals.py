@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cheesebench.baselines import locate_counted
+from cheesebench.errors import RunLogError
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session import refusals
@@ -61,29 +63,6 @@ def left(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(
-    ("said", "worded"),
-    [
-        ("no such thing", "no such thing"),
-        (
-            "argument --design/--cheese-design: invalid choice: 'cohrt' (choose from 'smoke', 'cohort')",
-            "--design: there is no 'cohrt'. Did you mean 'cohort'? Known: smoke, cohort.",
-        ),
-        (
-            "argument --subjects: invalid int value: 'x'",
-            "--subjects x: write a whole number.",
-        ),
-        (
-            "argument --max-cost: invalid float value: 'x'",
-            "--max-cost x: write a number.",
-        ),
-        ("argument --model: expected one argument", "--model: expected one argument."),
-    ],
-)
-def test_argparse_s_errors_are_worded_like_ours(said: str, worded: str) -> None:
-    assert refusals._worded(said) == worded
-
-
 def test_an_error_is_told_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +75,32 @@ def test_an_error_is_told_with_what_to_do(
     assert "abcdefghijklmnop" not in text
     assert rest == f"{REFUSED}."
     assert capsys.readouterr().out == ""
+
+
+def test_a_job_without_a_baseline_is_told_where_to_make_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> str:
+        with pytest.raises(RunLogError) as caught:
+            locate_counted(tmp_path / "results", "main", tmp_path)
+        found = refusals.refused(config(tmp_path), caught.value)
+        return str(found).split("\n\n")[0]
+
+    (tmp_path / "results" / "try1").mkdir(parents=True)
+    (tmp_path / "results" / "try1" / "run.sqlite").touch()
+    there = f"There is no baseline in {tmp_path}."
+    make = (
+        "(pytest --model MODEL --design cohort --run-id RUN), bless it (cheesebench bless RUN main), and commit "
+        f"{tmp_path / 'main.json'}."
+    )
+    none = "There is no baseline or run 'main'."
+    desk = f"{none} The latest run is 'try1'. {there} Make a run {make}"
+    assert told() == desk
+    monkeypatch.setenv("CI", "true")
+    assert told() == (
+        f"{none} {there} If you have it, commit it. Otherwise make a run in your clone, with the model and protocols of "
+        f"this job {make}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,9 @@ def test_every_reader_is_told_of_an_interruption(
         process.send_signal(number)
         output, _ = process.communicate()
     assert process.returncode == pytest.ExitCode.INTERRUPTED
-    decision = f"Exit code 2, interrupted by {number.name}: 1 of 1 cell is unfinished."
+    decision = (
+        f"Exit code 2, interrupted by {number.name}: 1 of 1 protocol is unfinished."
+    )
     typed = (
         "Continue the run with {}--resume one{}; a job that is run again does that by "
         "itself."

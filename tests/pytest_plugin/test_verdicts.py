@@ -149,7 +149,7 @@ def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "Exit code 1: 1 cell inconclusive (counted as failed: --inconclusive=fail).",
+            "Exit code 1: 1 protocol inconclusive (counted as failed: --inconclusive=fail).",
             "*1 failed, 2 passed in *",
         ]
     )

@@ -123,7 +123,7 @@ def construct(status: Any = "validated", **changes: Any) -> Construct:
         ({"construct": construct("failed")}, VALIDITY["failed"]),
         ({"construct": construct(doubt="It is not.")}, NOT_VALIDATED),
         ({"construct": None}, NOT_VALIDATED),
-        ({"construct": construct(), "answers": answers(0.01)}, "not for each answer"),
+        ({"construct": construct(), "answers": answers(0.01)}, "depends on which answer is right"),
         ({"construct": construct(), "answers": answers(0.02)}, VALIDITY["validated"]),
         ({"construct": construct(), "answers": answers(0.01), "verdict": Verdict.FAIL}, VALIDITY["validated"]),
         ({"construct": construct(), "items": True}, ""),

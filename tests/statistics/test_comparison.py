@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from cheesebench.errors import ComparisonError
+from cheesebench.options import OPTIONS
 from cheesebench.records import (
     CallTotals,
     CellCalls,
@@ -468,6 +469,15 @@ def test_of_a_program_and_a_language_model_the_settings_are_no_differences() -> 
     assert ("setting history", "3", "5") in compare_runs(
         asked, run("old", "llm-tools", history=5)
     ).changed
+
+
+def test_settings_have_the_names_of_their_options() -> None:
+    named = [(one.setting, one.name) for one in OPTIONS if one.setting]
+    assert ("max_tokens", "reply-tokens") in named
+    for setting, option in named:
+        new, old = (cell(EVEN, agent="llm", settings={setting: n}) for n in (1, 2))
+        [changed] = runs(new, old).other_settings
+        assert changed == (option, "1", "2")
 
 
 def runs(new: CellCounts, old: CellCounts) -> RunComparison:

@@ -123,8 +123,8 @@ def test_numbers_are_doubtful_beyond_five_in_a_hundred_of_all_kinds_together() -
     assert doubts(PLAN, COUNTS, calls(), 4, 200) == ()
     beyond = doubts(PLAN, COUNTS, calls(), 5, 200)
     assert beyond == (
-        "1 % of replies empty",
-        "2 % of replies without a readable answer",
+        "1 % of all replies empty",
+        "2 % of all replies without a readable answer",
         "2.5 % of trials missing",
     )
     assert (
@@ -141,8 +141,8 @@ def test_numbers_are_doubtful_beyond_five_in_a_hundred_of_all_kinds_together() -
     both = {"calls": 100, "empty": 5, "truncated": 5, "unusable": 5}
     assert doubts(PLAN, both, calls(), 0, 200) == ()
     assert doubts(PLAN, {**both, "unusable": 6}, calls(), 0, 200) == (
-        "5 % of replies empty",
-        "5 % of replies cut off",
+        "5 % of all replies empty",
+        "5 % of all replies cut off",
     )
     assert doubts(PLAN, {"calls": 0}, None, 0, 0) == ()
 
@@ -151,9 +151,9 @@ def test_replies_that_are_often_cut_off_have_their_remedy() -> None:
     counts = {"calls": 100, "truncated": 6, "unparsed": 4, "unusable": 6}
     limited = replace(PLAN, settings={"max_tokens": 48})
     [cut_off, _] = doubts(limited, counts, calls(), 0, 200)
-    assert cut_off == "6 % of replies cut off (raise --reply-tokens, now 48)"
+    assert cut_off == "6 % of all replies cut off (raise --reply-tokens, now 48)"
     [cut_off, _] = doubts(PLAN, counts, calls(), 0, 200)
-    assert cut_off == "6 % of replies cut off (raise --reply-tokens)"
+    assert cut_off == "6 % of all replies cut off (raise --reply-tokens)"
     found = replace(cell(), plan=limited, agent_counts=counts)
     assert (
         why_unread(found)
