@@ -244,7 +244,9 @@ def _reservations(model: ModelComparison) -> str:
         said += f" {overall.reason}"
     if overall.interval is not None and overall.interval[0] < 0:
         ends = " to ".join(map(points, overall.interval))
-        said += f" The mean's 95 % interval is {ends}; no loss is judged by it."
+        said += (
+            f" The mean's 95 % interval is {ends}; no protocol's answer depends on it."
+        )
     return said
 
 

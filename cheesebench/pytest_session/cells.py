@@ -104,7 +104,7 @@ class CellItem(pytest.Item):
         self.user_properties[:] = [*others, *own]
         if self.result.verdict is Verdict.ERROR:
             assert self.run.log is not None
-            text = explanations.missing_trials(self.run, self.result)
+            text = explanations.missing_trials(self.run, self.result, ci.is_ci())
             if exit_status.never_acted(self.result):
                 if exit_status.is_over(self.run.log, self.plan):
                     text = self._how_to_act(self.run.log.run_id)

@@ -194,7 +194,9 @@ class Findings:
         """Phrases on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
             return []
-        return [f"{self.cells_text(self.failed)} failed, which --exit-zero ignores"]
+        return [
+            f"{self.cells_text(self.failed)} failed against the animals, which --exit-zero ignores"
+        ]
 
 
 def in_words(number: int, plans: Sequence[CellPlan]) -> str:
@@ -514,9 +516,8 @@ def _something_failed(found: Findings) -> list[str]:
         parts.append("another test failed")
     if found.compared is not None:
         parts += _not_run(found, found.compared.second)
-    # In brackets, because it is not the cause.
-    aside = "".join(f" ({text})" for text in found.forgiven)
-    return [*parts[:-1], parts[-1] + aside]
+    # What is forgiven comes last, because it is not the cause. A gate is not about it.
+    return parts + found.forgiven * (not found.gates)
 
 
 def _not_run(found: Findings, baseline: str) -> list[str]:

@@ -77,10 +77,10 @@ def _short(result: CellResult) -> str:
     return ", ".join(parts) or result.reason.rstrip(".")
 
 
-def missing_trials(run: PytestRun, result: CellResult) -> str:
+def missing_trials(run: PytestRun, result: CellResult, in_ci: bool = False) -> str:
     """Return the number of missing trials, with the cause in the same line, and the
-    remedy: to resume the run or, if that would not help, to start a new one. The last
-    error that quotes an answer follows.
+    remedy: to resume the run (which a job of a CI does by itself) or, if that would not
+    help, to start a new one. The last error that quotes an answer follows.
     """
     assert run.log is not None
     marks = [
@@ -91,16 +91,16 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
     counted = f" ({result.missing} of the {result.planned} that count)"
     those = "" if result.planned == len(marks) else counted
     what = "could not be run"
-    remedy = f"Fix the cause, then run the rest with --resume {run.log.run_id}"
+    again = f"run the rest with --resume {run.log.run_id}"
+    remedy = f"Fix the cause, then {'run the job again' if in_ci else again}"
+    new = f"start a new run{' (push a commit)' * in_ci}"
     if result.outcomes.get("run anew"):
         are = "is" if sum(marks) == 1 else "are"
         what = f"{are} lost, because too many trials were run anew after a stop"
-        remedy = "Start a new run"
+        remedy = f"{new[:1].upper()}{new[1:]}"
     elif kept := next(filter(None, map(result.kept, result.causes)), ""):
-        again = " (--retry-errors asks them again)" * ("refused" in kept)
-        remedy = (
-            f"Fix the cause, then start a new run: this one keeps its {kept}{again}"
-        )
+        again = " (--retry-errors asks them again)" * ("refused" in kept and not in_ci)
+        remedy = f"Fix the cause, then {new}: this one keeps its {kept}{again}"
     return (
         f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
         f"This says nothing about the model. {remedy}.{_last_answer(run, result)}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -65,7 +66,8 @@ def _for_a_job(config: pytest.Config, text: str) -> str:
     text = _MAKE_BASELINE.sub(
         r"\g<there> If you have it, commit it. Otherwise make a run in your clone, with the model and protocols of this "
         "job (",
-        text,
+        # The clone is not where the job's checkout is.
+        text.replace(f"{config.invocation_params.dir}{os.sep}", ""),
     )
     if not run_id:
         return text

@@ -215,7 +215,7 @@ def nothing_measured(cell: CellResult) -> str:
         f"No trial that counts could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
         "This says nothing about the model."
         + (
-            " Resume the run with a larger budget."
+            f" {_LARGER}"
             if cell.outcomes["budget"] and not cell.outcomes["infrastructure"]
             else ""
         )
@@ -246,6 +246,7 @@ def breakdown(cell: CellResult, broken: int) -> str:
 
 
 _RESUME = "Fix the cause and resume the run"
+_LARGER = "Resume the run with a larger budget."
 
 
 def _after_breakdown(cell: CellResult) -> str:
@@ -635,6 +636,8 @@ def with_causes(cell: CellResult) -> str:
     reason = cell.reason.replace(_RESUME, _after_breakdown(cell))
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
     if spent and cell.is_undecided:
+        if "--max-minutes" in spent:  # Minutes count anew in each session.
+            reason = reason.replace(_LARGER, "Resume the run.")
         return f"{reason} Stopped by the budget: {spent}."
     if not cell.causes or reason.startswith(NEVER_ACTED):
         return reason

@@ -46,7 +46,7 @@ def test_a_profile_is_a_name_for_options(
     assert result.ret == pytest.ExitCode.OK
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["*17 subjects; *", "Exit code 0: 1 cell failed, which --exit-zero*"]
+        ["*17 subjects; *", "Exit code 0: 1 cell failed against the animals, which*"]
     )
     # Typed options take precedence.
     typed = project.runpytest("--profile=nightly", "--model", "walker", "--subjects=16")

@@ -186,7 +186,9 @@ def test_counts_leave_out_controls_and_broken_protocols() -> None:
     assert replace(found, compared=None).not_run == []
     assert found.forgiven == []
     one = replace(NOTHING, cells=(PASS, FAIL), exit_zero=True)
-    assert one.forgiven == ["1 protocol failed, which --exit-zero ignores"]
+    assert one.forgiven == [
+        "1 protocol failed against the animals, which --exit-zero ignores"
+    ]
 
 
 def test_causes_of_two_protocols_that_differ_in_counts_are_one() -> None:

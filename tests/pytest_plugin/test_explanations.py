@@ -146,6 +146,8 @@ def test_missing_trials_are_counted_with_their_cause_and_remedy() -> None:
         "This says nothing about the model. Fix the cause, then run the rest with --resume r1.\n\n"
         "The last error: no reply. The answer begins: {2}"
     )
+    in_job = missing_trials(run(lives=lives, causes=noted), some, in_ci=True)
+    assert "Fix the cause, then run the job again.\n" in in_job
     few = result(plan(), planned=2, missing=1)
     assert missing_trials(run(lives=lives), few).startswith(
         "2 trials of 3 (1 of the 2 that count) could not be run.\n"
@@ -155,3 +157,5 @@ def test_missing_trials_are_counted_with_their_cause_and_remedy() -> None:
     assert lost.startswith("1 trial of 1 (2 of the 3 that count) ")
     assert "run anew after a stop." in lost
     assert lost.endswith("This says nothing about the model. Start a new run.")
+    in_job = missing_trials(run(lives=lives[1:]), anew, in_ci=True)
+    assert in_job.endswith(" Start a new run (push a commit).")

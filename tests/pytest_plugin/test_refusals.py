@@ -97,6 +97,7 @@ def test_a_job_without_a_baseline_is_told_where_to_make_it(
     desk = f"{none} The latest run is 'try1'. {there} Make a run {make}"
     assert told() == desk
     monkeypatch.setenv("CI", "true")
+    there, make = (text.replace(f"{tmp_path}/", "") for text in (there, make))
     assert told() == (
         f"{none} {there} If you have it, commit it. Otherwise make a run in your clone, with the model and protocols of "
         f"this job {make}"

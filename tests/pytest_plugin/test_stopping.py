@@ -81,7 +81,7 @@ def test_after_the_first_failure_nothing_more_is_sent(
         result.stdout.fnmatch_lines(
             [
                 "*short[[]ascii_2d-openai/statue[]]*",
-                "1 of 2 cells is unfinished*",
+                "1 of 2 protocols is unfinished*",
                 "*--resume one",
             ]
         )

@@ -91,7 +91,7 @@ def test_the_answer_in_a_sentence() -> None:
         "? Undecided on maze0. No difference between new and old can be shown: "
     )
     assert " over 2 protocols (p = " in few
-    assert few.endswith("; no loss is judged by it.")
+    assert few.endswith("; no protocol's answer depends on it.")
     like = told(of(([11, 9] * 10, [9, 11] * 10)))
     assert like.startswith("= No difference between new and old can be shown: 0 points")
     lost = of((EVEN, EVEN))
@@ -114,7 +114,7 @@ def test_reservations_about_a_result_that_shows_nothing() -> None:
     assert said(interval=None) == ""
     assert said(interval=(0.0, 0.1)) == ""
     assert said(interval=(-0.05, 0.1)) == (
-        " The mean's 95 % interval is -5 to +10; no loss is judged by it."
+        " The mean's 95 % interval is -5 to +10; no protocol's answer depends on it."
     )
     depends = " This result depends on missing trials."
     assert said(0.5, interval=None, p_value=0.01, p_worst=0.05) == depends
