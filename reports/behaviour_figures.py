@@ -348,6 +348,7 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
         )
         said.append(f"{one.group.label} on {one.cell.plan.protocol}, {name}: {shown}")
     for axes in by_pair.values():
+        axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)
         drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
@@ -593,16 +594,6 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
         axes.plot(
             (plain, lesioned), (row, row), color="#bbbbbb", linewidth=1.2, zorder=1
         )
-        axes.plot(plain, row, "o", color=blue, label=None if row else "plain")
-        axes.plot(lesioned, row, "s", color=red, label=None if row else "control")
-        if one.plain.plan.ability is not None:
-            axes.plot(
-                one.plain.plan.ability.without,
-                row,
-                "|",
-                color=drawing.RODENT,
-                label=None if row else "highest rate without the ability",
-            )
         plan = one.control.plan
         names.append(
             drawing.plain(
@@ -610,7 +601,40 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
             )
         )
         said.append(f"{words.title(one)}: {percent(plain)} against {percent(lesioned)}")
-    axes.set_yticks(range(len(names)), names, fontsize="x-small")
+    rows = range(len(known))
+    # The circle lies on the square and is smaller, so that equal rates show both.
+    axes.plot(
+        [plain for _, plain, _ in known],
+        rows,
+        "o",
+        color=blue,
+        markersize=4.5,
+        zorder=3,
+        label="plain",
+    )
+    axes.plot(
+        [rate for *_, rate in known],
+        rows,
+        "s",
+        color=red,
+        markersize=7,
+        zorder=2,
+        label="control",
+    )
+    proved = [
+        (row, one.plain.plan.ability.without)
+        for row, (one, *_) in enumerate(known)
+        if one.plain.plan.ability is not None
+    ]
+    if proved:
+        axes.plot(
+            [without for _, without in proved],
+            [row for row, _ in proved],
+            "|",
+            color=drawing.RODENT,
+            label="highest rate without the ability",
+        )
+    axes.set_yticks(rows, names, fontsize="x-small")
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(-0.02, 1.02)
     drawing.rates_on(axes.xaxis)

@@ -1341,7 +1341,8 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
 HOW_TO_READ_LEADERBOARD = (
     "All intervals hold together at 95 %. A rank of 2–3 means that one model is better, and at most two may be. "
     "The score is the mean over protocols of the share of passed trials, or of a measure's place on its range "
-    "(0: worse end, 1: better end)."
+    "(0: worse end, 1: better end). The table of paradigms is in the order of the mean ability, which may be another: a "
+    "rate that needs no ability counts there as 0."
 )
 LEADERBOARD_HEADERS = ("rank", "model", "mean score", "points from the first", "95 %")
 

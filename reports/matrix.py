@@ -677,21 +677,36 @@ def render_comment(summary: RunSummary) -> str:
 
 
 def _told(cell: CellResult, what: str) -> str:
-    name, model = cell.plan.label, cell.plan.model
-    return f"**{escape(clean(name))}** ({escape(clean(model))}): {escape(clean(what))}"
+    name, owner = _named(cell)
+    return f"**{escape(clean(name))}** ({escape(clean(owner))}): {escape(clean(what))}"
 
 
-def doubts(cells: Sequence[CellResult]) -> list[tuple[CellResult, str]]:
-    """Return the cells with warnings or remarks, each with these in one text."""
+def _named(cell: CellResult) -> tuple[str, str]:
+    """Return the cell's name among its model's cells, and its model with the view and
+    the control or setting: the plain cell has the same name as its controls.
+    """
+    plan = cell.plan
+    return plan.label, ", ".join(
+        filter(None, (f"{plan.model} in {plan.view}", plan.series))
+    )
+
+
+def doubts(cells: Sequence[CellResult]) -> list[tuple[str, str, str]]:
+    """Return name and owner of the cells with warnings or remarks, each with these in
+    one text.
+    """
     return [
-        (cell, "; ".join(said))
+        (*_named(cell), "; ".join(said))
         for cell in cells
         if (said := (*cell.warnings, *cell.remarks))
     ]
 
 
 def _doubtful(cells: Sequence[CellResult]) -> list[str]:
-    found = [f"- {_told(cell, said)}" for cell, said in doubts(cells)]
+    found = [
+        f"- **{escape(clean(name))}** ({escape(clean(owner))}): {escape(clean(said))}"
+        for name, owner, said in doubts(cells)
+    ]
     left = len(found) - MOST_DOUBTFUL
     return [*found[:MOST_DOUBTFUL], *([f"- and {left} more"] if left > 0 else [])]
 

@@ -218,6 +218,7 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
         "control": bool(plan.control),
         "verdict": result.verdict and result.verdict.value,
         "decided": decided,
+        "finished": cell.decided,
         # While a cell is running, trials that are still to come count as missing. They
         # must not raise doubts.
         "reason": pages.shown(with_doubts(result) if decided else result.reason),

@@ -31,7 +31,7 @@ from cheesebench.statistics.wording import with_calls
 from cheesebench.verification import calls_by_cell
 
 #: ``running``: a process is at work. ``finished``: all cells are finished.
-#: ``interrupted``: neither of the two.
+#: ``interrupted``: neither of the two, as after a stop by hand or by the budget.
 Status = Literal["running", "finished", "interrupted"]
 
 #: ``REPLIES``: number of latest replies to show. ``LONGEST``: maximum number of
@@ -222,7 +222,8 @@ class RunWatch:
                     with_calls(result, calls.get(plan.key)),
                     own,
                     complete,
-                    plan.key in ended,
+                    # What the budget stopped is not finished: a resumed run goes on.
+                    plan.key in ended and not result.outcomes.get("budget"),
                 )
             )
         known.states = tuple(states)
@@ -343,9 +344,11 @@ def _cell(
     result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool
 ) -> CellState:
     plan, game = result.plan, result.game
-    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(
-        complete
-    )
+    # A resumed run goes on with the subjects that the budget stopped.
+    stopped = result.outcomes.get("budget")
+    ended = set(complete) | {
+        subject for subject, (_, missing) in counts.items() if missing and not stopped
+    }
 
     def left(subjects: int) -> int:
         return sum(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 
 import pytest
@@ -122,7 +123,30 @@ def test_a_control_of_a_measure_is_in_its_unit(
     assert "points" not in said
     assert cells.control_numbers(result) == ("20", "90", "-70")
     page = html.render(run)
-    assert '<td class="n">90</td><td class="n">-70</td>' in page
+    shown = re.findall(
+        r'<td class="n" data-label="(plain|control|difference)">([^<]*)</td>', page
+    )
+    assert shown == [("plain", "20"), ("control", "90"), ("difference", "-70")]
+
+
+def test_a_doubt_about_a_control_is_none_about_its_plain_cell(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    plain = make_plan("pool")
+    cells_of = {"": plain, ", control=cue-off": control_cell(plain, "cue-off")}
+    run = summarise_run({"options": {}}, list(cells_of.values()), [])
+    for named, doubted in cells_of.items():
+        found = dataclasses.replace(
+            run,
+            cells=tuple(
+                dataclasses.replace(one, warnings=("odd",) * (one.plan == doubted))
+                for one in run.cells
+            ),
+        )
+        where = f"walker in {plain.view}{named}"
+        assert f"<li><b>pool</b> ({where}): odd</li>" in html.render(found)
+        report = PluginManager().reporters["markdown"].render(found)
+        assert f"- **pool** ({where}): odd" in report.splitlines()
 
 
 def test_no_gate_and_no_profile_has_controls(
@@ -157,22 +181,24 @@ def test_the_figure_has_a_row_for_each_control(
         figure, said = drawn
         (axes,) = figure.axes
         assert len(axes.get_yticklabels()) == rows
-        at = [line.get_xdata()[0] for line in axes.lines]  # type: ignore[index]
-        marks = [str(line.get_marker()) for line in axes.lines]
-        assert [x for x, mark in zip(at, marks, strict=True) if mark == "o"] == [
-            result.plain.rate
-        ] * rows
-        assert [x for x, mark in zip(at, marks, strict=True) if mark == "s"] == [
-            result.control.rate
-        ] * rows
-        assert [x for x, mark in zip(at, marks, strict=True) if mark == "|"] == [
-            0.25
-        ] * bars
+        drawn_as = {str(line.get_marker()): line for line in axes.lines}
+        at = {mark: list(line.get_xdata()) for mark, line in drawn_as.items()}  # type: ignore[arg-type]
+        assert at["o"] == [result.plain.rate] * rows
+        assert at["s"] == [result.control.rate] * rows
+        assert at.get("|", []) == [0.25] * bars
+        # Equal rates show both marks: the smaller one lies on the larger one.
+        circle, square = drawn_as["o"], drawn_as["s"]
+        assert circle.get_zorder() > square.get_zorder()
+        assert circle.get_markersize() < square.get_markersize()
         assert said.count("91 % against ") == rows
         # The first row is at the top, and each kind of mark is named once.
         assert axes.get_ylim() == (rows - 0.5, -0.5)
         names = axes.get_legend_handles_labels()[1]
-        assert names[:2] == ["plain", "control"]
-        assert len(names) == len(set(names))
+        assert (
+            names
+            == ["plain", "control", "highest rate without the ability"][
+                : 2 + (bars > 0)
+            ]
+        )
         assert "\x1b" not in axes.get_yticklabels()[0].get_text()
     assert behaviour_figures.controls([]) is None

@@ -272,4 +272,4 @@ def test_the_animals_spread_is_drawn(
         assert "66 %; 35 animals, SD 13 %" in report
     assert "standard deviation between animals" in page
     assert '"rodent_low": [0.0, 35.0' in page or '"rodent_low":[0.0,35.0' in page
-    assert "20 % ± 25 % (SD)" in page
+    assert "20&nbsp;% ± 25&nbsp;% (SD)" in page

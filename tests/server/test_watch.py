@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cheesebench.experiment.log import RunLog
+from cheesebench.protocol import Specification
 from cheesebench.records import CallTotals, CellCalls
 from cheesebench.server.watch import (
     OPEN,
     CellState,
     RunLine,
     RunState,
+    RunWatch,
     _cost_left,
     _line,
     _newest,
@@ -94,6 +98,28 @@ def test_a_cell_that_is_not_decided_is_open_while_the_run_goes_on() -> None:
     assert values["gates"] == [list(gate) for gate in line.gates]
     assert values["models"] == ["a", "b"]
     assert "rates" not in values
+
+
+def test_a_cell_that_the_budget_stopped_is_not_finished(
+    tmp_path: Path, maze: Specification, lived: Callable[..., RunLog]
+) -> None:
+    with lived(tmp_path, maze, "stopped") as log:
+        [plan] = log.plans()
+        assert RunWatch(log.path).poll().status == "finished"
+        with log.transaction() as connection:
+            connection.execute("DELETE FROM lives WHERE subject = 3")
+            connection.execute(
+                "CREATE TEMP TABLE own AS SELECT * FROM trials WHERE subject = 3"
+            )
+            connection.execute("DELETE FROM trials WHERE subject = 3")
+            connection.execute(
+                "UPDATE own SET missing = 'budget', success = NULL, outcome = NULL"
+            )
+            connection.execute("INSERT INTO trials SELECT * FROM own")
+        found = RunWatch(log.path).poll()
+        assert found.status == "interrupted"
+        assert not found.cells[0].decided
+        assert (found.done, found.left) == (3 * plan.trials, plan.trials)
 
 
 def test_the_newest_trial_is_the_last_of_a_subject_that_has_grown() -> None:

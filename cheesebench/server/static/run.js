@@ -191,9 +191,9 @@
     say("status", state.status);
     byId("status").className = "pill " + state.status;
     say("about", state.created.slice(0, 16).replace("T", " ") + " UTC · design " + (state.design || "–"));
-    const decided = state.cells.filter((one) => one.decided);
-    const counts = ["PASS", "FAIL", "INCONCLUSIVE", "ERROR"].map((verdict) => [decided.filter((one) => one.verdict === verdict).length, verdict]).filter(([count]) => count);
-    say("decided", decided.length + " of " + state.cells.length + (counts.length ? ": " + counts.map(([count, verdict]) => count + " " + verdict).join(", ") : ""));
+    const finished = state.cells.filter((one) => one.finished);
+    const counts = ["PASS", "FAIL", "INCONCLUSIVE", "ERROR"].map((verdict) => [finished.filter((one) => one.verdict === verdict).length, verdict]).filter(([count]) => count);
+    say("decided", finished.length + " of " + state.cells.length + (counts.length ? ": " + counts.map(([count, verdict]) => count + " " + verdict).join(", ") : ""));
     say("trials", whole(state.done) + " of " + whole(state.done + state.left));
     const running = state.status === "running";
     say("time", duration(state.seconds));

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 import cheesebench
+from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, with_arena
-from cheesebench.records import CellPlan
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.reports.html import render
-from cheesebench.statistics import RunSummary
+from cheesebench.statistics import RunSummary, summarise_run
 from cheesebench.statistics.comparison import CellCounts, CountedRun, compare_runs
 from cheesebench.statistics.sample import SubjectScore
 from tests import chromium
@@ -254,8 +255,52 @@ def test_no_number_of_outcomes_is_cut_off_on_a_telephone(
     assert cells
     for cell in cells:
         assert cell.evaluate("one => one.getBoundingClientRect().right") <= 390
+        lines = """one => {
+            const text = document.createRange(); text.selectNodeContents(one);
+            return text.getClientRects().length;
+        }"""
+        assert cell.evaluate(lines) == 1, "no number is broken"
         label = cell.evaluate("one => getComputedStyle(one, '::before').content")
         assert label.strip('"') == cell.get_attribute("data-label")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_no_number_of_a_control_is_cut_off(
+    browser: playwright.Browser,
+    tmp_path: Path,
+    make_plan: Callable[..., CellPlan],
+    make_trials: Callable[..., list[TrialRecord]],
+    width: int,
+) -> None:
+    plain = make_plan("pool")
+    control = control_cell(plain, "reward-shuffled")
+    trials = make_trials(plain, 0.9) + [
+        replace(one, variant=str(control.variant)) for one in make_trials(control, 0.9)
+    ]
+    path = tmp_path / "controls.html"
+    path.write_text(
+        render(summarise_run({"options": {}}, [plain, control], trials)),
+        encoding="utf-8",
+    )
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(path.as_uri())
+    page.get_by_role("tab", name="Controls").click()
+    glance = page.get_by_role("region", name="All controls")
+    hidden = "one => one.scrollWidth - one.clientWidth"
+    assert glance.evaluate(hidden) == 0
+    for name in ("plain", "control", "difference"):
+        playwright.expect(glance.locator(f"[data-label={name}]")).to_be_in_viewport()
+    page.locator("#controls summary").click()
+    sessions = page.locator("#controls details .scroll")
+    playwright.expect(sessions).to_be_visible()
+    if width > 700:
+        assert sessions.evaluate(hidden) == 0
+    # What does not fit scrolls, but not the number of the session.
+    sessions.evaluate("one => { one.scrollLeft = 10_000; }")
+    edge = "one => one.getBoundingClientRect().left"
+    first = sessions.locator("tbody th").first
+    assert abs(first.evaluate(edge) - sessions.evaluate(edge)) < 2
     page.close()
 
 
