@@ -455,6 +455,7 @@ class Run:
           lower one is above minus the ``margin`` (above 0, if they are about chance).
           For a measure of which less is better, the upper one must be below the margin;
           for a measure with ``better: alike``, both must be within it.
+          With missing trials the bounds are a worst case, and do not decide.
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.
@@ -609,7 +610,7 @@ class Run:
             if record is None:
                 whole = subject in log.completed_subjects(plan)
                 why = _why_stopped(log, plan, subject, trial) or _why_none(
-                    plan, subject, trial, len(life), whole, self.id
+                    plan, subject, trial, len(life), whole, self._resuming()
                 )
                 raise OptionError(
                     f"There is no trial {trial} of subject {subject} in {plan.label}: {why}."
@@ -701,14 +702,14 @@ class Run:
         was reached, what the rest needs, and the next step.
         """
         cells = self.summary.cells
-        cut = [one for one in cells if _is_cut_off(one)]
+        cut = [one for one in cells if one.is_cut_off]
         if not cut:
             return []
         are = "is" if len(cut) == 1 else "are"
         why, more = self._larger_budgets(cut)
         return [
             f"{len(cut)} of {plural(len(cells), 'cell')} {are} unfinished: {why}: "
-            f"{_resuming(self.id, self._plugins, more)}."
+            f"{self._resuming(more)}."
         ]
 
     def _larger_budgets(self, cut: Sequence[CellResult]) -> tuple[str, str]:
@@ -732,10 +733,18 @@ class Run:
         return f"{why}. {needed}{' ' * bool(needed)}{how}", more
 
     def _next_step(self, lost: Sequence[CellResult]) -> str:
-        how = f"{_resuming(self.id, self._plugins)} continues the run"
+        how = f"{self._resuming()} continues the run"
         if all(one.lost_for_good or one.outcomes.get("run anew") for one in lost):
             how = "start a new run, because this one would lose the same trials"
         return f"run.journal() has the details; {how}."
+
+    def _resuming(self, more: str = "") -> str:
+        """Return the call that continues the run from here."""
+        results = self.directory.absolute().parent
+        usual = Path(str(BY_KEY["results"].default)).absolute()
+        place = "" if results == usual else f", results={_from_here(results)!r}"
+        given = ", plugins=[...]" if self._plugins.strangers() else ""
+        return f"cheesebench.run(resume='{self.id}'{place}{more}{given})"
 
     def _gates(self) -> list[str]:
         return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
@@ -761,21 +770,11 @@ def open_run(
     return Run(path)
 
 
-def _is_cut_off(cell: CellResult) -> bool:
-    """Return whether a resumed run would continue a cell that the budget or Ctrl-C
-    stopped. A sequential cell that is decided needs no more subjects.
-    """
-    needs_more = cell.verdict == "INCONCLUSIVE" or not cell.plan.sequential
-    is_cut = cell.outcomes.get("budget") or (
-        cell.outcomes.get("not run") and not cell.has_failed_trials
-    )
-    return bool(is_cut) and needs_more
-
-
-def _resuming(run: str, plugins: PluginManager, more: str = "") -> str:
-    """Return the call that continues a run."""
-    given = ", plugins=[...]" if plugins.strangers() else ""
-    return f"cheesebench.run(resume='{run}'{more}{given})"
+def _from_here(directory: Path) -> str:
+    """Return a directory, relative to the working directory if it is inside it."""
+    here = Path.cwd()
+    inside_it = directory.is_relative_to(here)
+    return str(directory.relative_to(here) if inside_it else directory)
 
 
 def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
@@ -795,10 +794,10 @@ def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
 
 
 def _why_none(
-    plan: CellPlan, subject: int, trial: int, run: int, whole: bool, run_id: str
+    plan: CellPlan, subject: int, trial: int, run: int, whole: bool, resuming: str
 ) -> str:
     """Return why a subject lacks a trial. ``run`` is how many of its trials were run,
-    ``whole`` whether these are all.
+    ``whole`` whether these are all, and ``resuming`` the call that continues the run.
     """
     if subject not in range(plan.subjects):
         most = plan.subjects - 1
@@ -806,10 +805,7 @@ def _why_none(
     if whole or trial not in range(1, plan.trials + 1):
         most = run if whole else plan.trials
         return f"its trials are 1 to {most}" if most > 1 else "it has only trial 1"
-    return (
-        f"it was not run. To continue an unfinished run, call cheesebench.run(..., "
-        f"resume='{run_id}')"
-    )
+    return f"it was not run. To continue an unfinished run, call {resuming}"
 
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
@@ -870,6 +866,7 @@ def run(
     results: str | os.PathLike[str] | None = None,
     plugins: Iterable[object] | AgentSpec | BackendSpec = (),
     progress: bool | Callable[[str], None] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Run:
     """Run models through protocols, wait until every cell is finished, and return the
@@ -902,6 +899,8 @@ def run(
             is installed.
         progress: Whether to show progress, or a function that is called with each
             progress line; by default a terminal and a notebook show progress.
+        resume: The run to continue: its id in ``results``, its directory or file, or a
+            ``Run``, whose plugins are then used unless others are given.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
             ``control="blind"``, ... (``models_file`` is ``--models``);
             ``help(cheesebench.run)`` ends with a list.
@@ -921,6 +920,7 @@ def run(
             subjects=subjects,
             seed=seed,
             results=results,
+            resume=resume,
             **options,
         )
     except KeyboardInterrupt:  # Plugins are loaded here.
@@ -982,10 +982,29 @@ def _work(
     view: Names | None = None,
     plugins: Iterable[object] | AgentSpec | BackendSpec = (),
     progress: bool | Callable[[str], None] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> _Work:
+    if resume is not None:
+        options |= _named_run(resume, options.get("results"))
     given = given_options(models, protocols or (), view or (), **options)
-    return _Work(given, plugins, teller(progress))
+    return _Work(given, plugins_with(plugins, resume), teller(progress))
+
+
+def _named_run(
+    run: str | os.PathLike[str], results: str | os.PathLike[str] | None
+) -> dict[str, str | os.PathLike[str] | None]:
+    """Return the options that name a run to continue: the name that was given, or those
+    for a ``Run``, a directory or a file.
+    """
+    if isinstance(run, str) and not {"/", os.sep} & {*run}:
+        return {"resume": run}
+    found = open_run(run, results).directory
+    if results is not None and Path(results).absolute() != found.parent.absolute():
+        raise OptionError(
+            f"--results {os.fspath(results)}: the run to resume is in {found.parent}. Remove --results."
+        )
+    return {"resume": found.name, "results": found.parent}
 
 
 def plugins_with(plugins: Any, run: object = None) -> PluginManager:
@@ -1073,11 +1092,11 @@ class _Work:
     def __init__(
         self,
         given: Given,
-        plugins: Iterable[object] | AgentSpec | BackendSpec,
+        plugins: PluginManager,
         tell: Callable[[str], None],
     ) -> None:
         self._given = given
-        self._plugins = plugins_with(plugins)
+        self._plugins = plugins
         self._tell = tell
         self.stopped = threading.Event()
         #: Whether the run has begun.
@@ -1129,7 +1148,7 @@ class _Work:
             name, self.is_open = work.log.directory.name, True
             self.interrupted = (
                 f"Run '{name}' was interrupted; finished trials are kept. "
-                f"{_resuming(name, plugins)} continues it."
+                f"{Run(path, plugins)._resuming()} continues it."
             )
             driver.start()
             self._wait(work, cells)

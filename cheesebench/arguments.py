@@ -77,6 +77,7 @@ _CALLS = {
     r"Make a run \(pytest [^)]*\), bless it": "Make a run, bless it on the command line",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
+    "Load the plugin that did": "If it is an agent or a backend of yours, give plugins=[...] again",
     "'cheesebench models'": "cheesebench.catalogue('models')",
     "Is it in a plugin\\? 'cheesebench plugins' shows what is installed": "Is it your function? "
     "plugins=BackendSpec.of('NAME', FUNCTION) adds it",
@@ -333,7 +334,7 @@ PROGRESS = Kind("True, False or a function that is called with a line", _progres
 
 #: What the arguments of the public functions take, by name.
 KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(("first", "second", "run"), RUN),
+    **dict.fromkeys(("first", "second", "run", "resume"), RUN),
     "models": NAMES,
     **dict.fromkeys(("protocols", "view", "views", "formats", "parts"), SOME),
     "only": SOME,

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -589,6 +590,7 @@ def plan(
     if the protocol has their rows, and otherwise 0.3. The result says which.
     """
     _check_shares(icc=icc, rate=rate)
+    _check_new(options)
     found = api.plugins_with(plugins, models)
     own = _like(models) if isinstance(models, api.Run) else {}
     if {"design", "subjects", "profile"} & options.keys():
@@ -596,9 +598,10 @@ def plan(
     options = own | {"models": own.get("models", models)} | options
     for name, value in (("protocols", protocols), ("view", view)):
         options[name] = value or own.get(name, ())
+    given = _as_recorded(api.given_options(**options), models)
     try:
         return forecast_of(
-            api.given_options(**options),
+            given,
             icc=icc,
             ask=ask,
             rate=rate,
@@ -612,6 +615,22 @@ def plan(
         raise OptionError(
             f"'{models}' is a run, not a model. Give plan(cheesebench.open_run('{models}'))."
         ) from None
+
+
+def _check_new(options: Mapping[str, Any]) -> None:
+    """Raise OptionError for options of a resumed run, which a forecast is not about."""
+    if options.get("resume") is not None or options.get("retry_errors"):
+        raise OptionError(
+            "--resume and --retry-errors do not apply to plan: plan(cheesebench.open_run(ID)) plans a run that was made."
+        )
+
+
+def _as_recorded(given: Given, models: api.Names | api.Run) -> Given:
+    """Return the options with the run that recorded their models, if it is one."""
+    if not isinstance(models, api.Run):
+        return given
+    recorded = {"model": given.values["model"]}
+    return replace(given, recorded=recorded, origin=f"Run '{models.id}'")
 
 
 def _like(run: api.Run) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Standing:
     verdicts: Counter[Verdict]
     controls: int = 0
     """Number of controls that are over. They have no verdict, unless it is ERROR."""
+    unfinished: int = 0
+    """Number of cells that the budget cut off, so that they may be continued."""
     trials: int
     """Number of finished trials."""
     share: float
@@ -54,6 +56,8 @@ class Standing:
         counts = [f"{counted[one]} {one}" for one in Verdict if counted[one]]
         if self.controls:
             counts.append(f"{self.controls} control{'s' * (self.controls > 1)}")
+        if self.unfinished:
+            counts.append(f"{self.unfinished} unfinished")
         over = f"{self.decided} of {self.cells} cells"
         return f"{over}: {', '.join(counts)}" if counts else over
 
@@ -82,6 +86,7 @@ class Tally:
         self.cells = len(self._waiting)
         self._verdicts: Counter[Verdict] = Counter()
         self._controls = 0
+        self._unfinished = 0
         self._done_by_decided = 0
         self._begun = time.monotonic()
         self._first: int | None = None
@@ -101,10 +106,11 @@ class Tally:
             self._first = done  # Trials of earlier sessions do not count for the pace.
         cost, left = self._dollars()
         return Standing(
-            decided=self.cells - len(self._waiting),
+            decided=self.cells - len(self._waiting) - self._unfinished,
             cells=self.cells,
             verdicts=self._verdicts,
             controls=self._controls,
+            unfinished=self._unfinished,
             trials=done,
             share=done / planned if planned else 0.0,
             cost=cost,
@@ -117,11 +123,13 @@ class Tally:
         for plan in [plan for plan in self._waiting if run.is_over(plan)]:
             self._waiting.remove(plan)
             lives = run.trials_by_subject(plan)
-            found = judge_sample(plan, draw_sample(plan, lives)).verdict
-            if found is None:
+            found = judge_sample(plan, draw_sample(plan, lives))
+            if found.is_cut_off:
+                self._unfinished += 1
+            elif found.verdict is None:
                 self._controls += 1
             else:
-                self._verdicts[found] += 1
+                self._verdicts[found.verdict] += 1
             self._done_by_decided += run.progress(plan).done
 
     def _trials(self) -> tuple[int, int]:
@@ -165,7 +173,7 @@ class Tally:
         """
         now = self.poll(fresh)
         parts = [now.verdicts_text, self.unreadable, now.dollars_text]
-        if now.decided < now.cells:
+        if now.decided + now.unfinished < now.cells:
             left = "" if now.seconds is None else f", {time_left(*now.seconds)} left"
             replays = now.trials < self._recorded
             # Of the planned trials all may be done, but of the cells not.

@@ -574,8 +574,8 @@ def _goals(axes: Axes, goals: Iterable[frozenset[tuple[int, int]]]) -> None:
 
 def controls(summaries: Sequence[RunSummary]) -> Drawn:
     """Draw the pass rate of every control beside the pass rate of its plain cell, and
-    the highest rate without the ability, if it is proved. Pairs with an unknown rate
-    are left out.
+    the highest rate without the ability, if it is proved and the control takes the
+    ability away. Pairs with an unknown rate are left out.
     """
     pairs = [one for summary in summaries for one in summary.controls]
     rated = [(one, one.plain.rate, one.control.rate) for one in pairs]
@@ -622,9 +622,9 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
         label="control",
     )
     proved = [
-        (row, one.plain.plan.ability.without)
+        (row, highest)
         for row, (one, *_) in enumerate(known)
-        if one.plain.plan.ability is not None
+        if (highest := one.highest_without) is not None
     ]
     if proved:
         axes.plot(

@@ -348,6 +348,11 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     return notes
 
 
+def worst_case(cells: Iterable[CellResult]) -> str:
+    """Return the note on the bounds of decided cells with missing trials, or ""."""
+    return max((cell.worst_case for cell in cells), default="")
+
+
 def _moving_at_random(cell: CellResult) -> str:
     plan = cell.plan
     if plan.chance is None or plan.measured or plan.against != "reference":
@@ -897,7 +902,7 @@ def stopped(cell: CellResult) -> str:
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
         return ""
-    number = game.decided or game.subjects
+    number = game.decided or cell.subjects
     after = (
         f"{number} of at most {plural(game.most, 'subject')}"
         if game.sequential

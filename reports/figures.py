@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
 
 DOTS_PER_INCH = 150
+#: Letters in a line of a note below a figure.
+NOTE_WIDTH = 90
 
 
 def render(summary: RunSummary) -> str:
@@ -65,7 +68,7 @@ def render_figures(
         found = drawings[name]()
         if found is None:
             continue
-        figure, alt = found
+        figure, alt = _noted(*found, _notes(name, groups, runs))
         if width is not None:
             _resize(figure, width)
         for suffix in formats:
@@ -73,6 +76,26 @@ def render_figures(
         shown[f"{name}.{formats[0]}"] = alt
     files["figures.md"] = _page(groups, shown).encode()
     return files
+
+
+def _notes(
+    name: str,
+    groups: Sequence[drawing.Group],
+    runs: Sequence[tuple[RunSummary, RunLog]],
+) -> list[str]:
+    """Return what a reader of a figure must know of the runs, as sentences."""
+    said = [summary.unfinished for summary, _ in runs]
+    if name == "forest":
+        said += [words.worst_case([cell for group in groups for cell in group.cells])]
+    return [*filter(None, said)]
+
+
+def _noted(figure: Figure, alt: str, notes: Sequence[str]) -> tuple[Figure, str]:
+    """Return a figure and its alternative text, both with notes below."""
+    if notes:
+        lines = textwrap.fill(" ".join(notes), NOTE_WIDTH)
+        figure.text(0.01, 0, lines, va="top", fontsize="x-small")
+    return figure, " ".join((alt, *notes))
 
 
 def _drawings(

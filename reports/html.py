@@ -436,7 +436,8 @@ def margin_in_words(cells: Sequence[CellResult]) -> str:
         ),
     )
     said = " ".join(text for text, holds in kinds if any(map(holds, plans)))
-    return f"margin: {said.replace('Where', 'where', said.startswith('Where'))}"
+    said = said.replace("Where", "where", said.startswith("Where"))
+    return f"margin: {said} {words.worst_case(cells)}".rstrip()
 
 
 def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
@@ -1175,8 +1176,8 @@ def _glance(result: ControlResult) -> dict[str, Any]:
         "plain": None if rates[0] is None else _x(rates[0]),
         "lesioned": None if rates[1] is None else _x(rates[1]),
         "without": None
-        if plan.ability is None or plan.measured is not None
-        else _x(plan.ability.without),
+        if result.highest_without is None
+        else _x(result.highest_without),
         "measure": "" if plan.measured is None else plan.measured.name,
         "rates": means,
         "difference": difference,

@@ -521,7 +521,11 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "remarks",
     )
     drawn = table(headers, rows, right=("rate", "95 %", *own, difference, "margin"))
-    notes = [*words.ability_footnotes(cells), words.training(cells)]
+    notes = [
+        *words.ability_footnotes(cells),
+        words.training(cells),
+        words.worst_case(cells),
+    ]
     return "\n\n".join([drawn, *map(words.escape, filter(None, notes))])
 
 

@@ -176,7 +176,12 @@ def _reading(own: Sequence[CellResult]) -> list[str]:
         if (found := cells.passed_by(cell))
     ]
     dosed = [cells.HOW_TO_READ_DOSE] if any(map(cells.dose, own)) else []
-    read = (*cells.ability_footnotes(own), *dosed, *cells.undecidable(own))
+    read = (
+        *cells.ability_footnotes(own),
+        *dosed,
+        *cells.undecidable(own),
+        cells.worst_case(own),
+    )
     return [*filter(None, read), *simple]
 
 

@@ -21,7 +21,7 @@ from cheesebench.experiment.calling import Limits, Patience
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.provenance import (
     SEED_DRAWN,
-    check_run_id,
+    check_name,
     draw_seed,
     recorded_options,
 )
@@ -666,9 +666,14 @@ def _check_names(given: Given, values: OptionValues) -> None:
             f"{given.spelling('resume')} and {given.spelling('run_id')} cannot be combined: a resumed run keeps "
             "its name. Remove one."
         )
-    for name in (values.run_id, values.resume):
-        if name is not None:
-            check_run_id(name)
+    if values.retry_errors and values.resume is None:
+        raise OptionError(
+            f"{given.spelling('retry_errors')} is for a run that is resumed: a new run has no refused calls. Remove it, "
+            f"or add {given.spelling('resume')} RUN."
+        )
+    for key in ("run_id", "resume"):
+        if (name := getattr(values, key)) is not None:
+            check_name(name, "a run", f"{given.spelling(key)} ")
 
 
 def _seed(given: Given, values: OptionValues) -> tuple[int, bool]:
@@ -732,7 +737,7 @@ def language_models(
     models = {
         name: cells.language_model(
             plugins,
-            _entry(plugins, name, entries),
+            _entry(plugins, name, entries, given),
             agent=values.agent,
             settings=settings,
             served=served,
@@ -778,7 +783,7 @@ def _check_no_model_option(
 
 
 def _entry(
-    plugins: PluginManager, name: str, entries: Iterable[ModelEntry]
+    plugins: PluginManager, name: str, entries: Iterable[ModelEntry], given: Given
 ) -> ModelEntry:
     try:
         return resolve_model(plugins, name, entries)
@@ -786,6 +791,10 @@ def _entry(
         if name == PERSON:
             raise OptionError(
                 f"--model {name}: people are run by 'cheesebench people --protocols NAME'."
+            ) from None
+        if name in as_list(given.recorded.get("model")):
+            raise OptionError(
+                f"{given.origin}: that run was made with '{name}', which no plugin supplies now. Load the plugin that did."
             ) from None
         raise
 

@@ -59,9 +59,12 @@ def judge_runs(
 
     if len(runs) == 1 and not any(models):
         with RunLog.open_read_only(runs[0]) as log:
-            cells = summarise_log(log).cells
+            summary = summarise_log(log)
+        cells = summary.cells
         several = len({cell.plan.view for cell in cells}) > 1
         named = ((cell, _name(cell.plan, several)) for cell in cells)
+        if summary.unfinished:
+            tell(summary.unfinished)
         tell(replay_counted(runs[0], progress=line))
         return list(starmap(answers.answer_of, named)), said
     found = compare_files(*runs, models=models, tell=tell, progress=line)

@@ -139,10 +139,10 @@ class ScoreVerdict(tables.Tabular):
         )
 
 
-#: What the columns of a table of graded scores count.
+#: What the columns of a table count if scores are not only the lowest and the highest.
 _IMAGINED = (
-    "Graded scores: p_value, p_holm and difference_low to difference_high count one imagined pair more, a total loss for the "
-    "model that is ahead; p_seen and seen_low to seen_high do not."
+    "Scores between the ends (a mean of pass/fail trials is one): p_value, p_holm and difference_low to difference_high "
+    "count one imagined pair more, a total loss for the model that is ahead; p_seen and seen_low to seen_high do not."
 )
 _ONLY_SEEN = (
     "Only the observed pairs count (--only-seen), so p_seen and seen_low to seen_high repeat p_value and difference_low to "

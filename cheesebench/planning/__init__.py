@@ -416,6 +416,8 @@ def forecast(
     correlation of all players but the first, and ``rate`` is the pass rate of the last
     player. Raise OptionError for a cell with more trials than a log may have.
     """
+    import numpy as np
+
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
     for number, (plan, specification) in enumerate(cells):
@@ -424,11 +426,15 @@ def forecast(
         if (model := models.get(plan.model)) is not None:
             told = (asked or {}).get(plan.model)
             cost = _subject_cost(plugins, plan, specification, model, earlier, told)
-        verdicts = _verdicts(plugins, plan, specification, seed + number, icc, rate)
+        verdicts = _verdicts(plugins, plan, specification, seed, icc, rate)
         found.append(_cell_forecast(plan, cost, verdicts))
+        # Cells with the same assumptions have the same simulated runs, so that their
+        # rows are equal. In a whole run they are independent.
+        order = np.random.default_rng(seed + number)
         for name, own in runs.items():
             player = verdicts.player_for(name)
-            own.append(_Runs(verdicts.counted[player], cost.each[player], cost.price))
+            counted = order.permutation(verdicts.counted[player])
+            own.append(_Runs(counted, cost.each[player], cost.price))
     dates = (
         model.entry.price.on
         for model in models.values()

@@ -1012,8 +1012,8 @@ def _own_pairs(
         pairs = list(_with_controls(_choose(chosen, named[0], ())))
     if len(named) < 2 and not pairs:
         raise ComparisonError(
-            f"{run.name} is compared with no other run, and of its models ({', '.join(run.models) or 'none'}) two are "
-            f"needed, not {len(named)}, or one with a control. Give a second run, or two models."
+            f"Within one run, two models are needed, or one with a control: {run.name} has "
+            f"{', '.join(run.models) or 'no model'}. Give a second run, or two models."
         )
     _check(run, run, pairs)
     return pairs

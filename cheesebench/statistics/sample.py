@@ -244,7 +244,7 @@ class SubjectCount:
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
     begun: bool = True
-    """False if the run ended before the subject's first trial."""
+    """False if the run, or its budget, ended before the subject's first trial."""
 
     def numbered(self, *, of_measure: bool = False) -> Numbered:
         """Return the subject's trials for a curve of the pass rate or of the measure,
@@ -475,7 +475,7 @@ def _numbered(
 
 
 def _has_begun(records: SubjectRecords) -> bool:
-    return any(record.missing != "not run" for record in records)
+    return any(record.missing not in ("not run", "budget") for record in records)
 
 
 def _scored(records: SubjectRecords) -> list[TrialRecord]:

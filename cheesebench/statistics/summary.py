@@ -395,6 +395,27 @@ class CellResult(tables.Brief):
         return self.verdict is Verdict.ERROR or (self.is_undecided and few)
 
     @property
+    def worst_case(self) -> str:
+        """How to read the bounds of a decided cell with missing trials, or "". They may
+        contradict the verdict, which was reached without these trials.
+        """
+        is_decided = self.verdict in (Verdict.PASS, Verdict.FAIL)
+        if not (is_decided and self.missing) or self.difference_low is None:
+            return ""
+        return "With missing trials, the bounds of a difference are a worst case and do not decide; the evidence does."
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a resumed run would continue the cell, which the budget or Ctrl-C
+        stopped. A sequential cell that is decided needs no more subjects.
+        """
+        needs_more = self.verdict is Verdict.INCONCLUSIVE or not self.plan.sequential
+        is_cut = self.outcomes.get("budget") or (
+            self.outcomes.get("not run") and not self.has_failed_trials
+        )
+        return bool(is_cut) and needs_more
+
+    @property
     def has_failed_trials(self) -> bool:
         """Whether trials failed for technical reasons, with a known cause."""
         return bool(self.causes and self.outcomes.get("infrastructure"))
@@ -566,6 +587,18 @@ class ControlResult(tables.Brief):
     lesion: str = ""
     """What the control says about the construct, if the control is a lesion."""
 
+    @property
+    def highest_without(self) -> float | None:
+        """The highest pass rate that is possible without the ability; None if it is
+        not proved, the verdict is about a measure, or the construct predicts no loss of
+        the ability under this control.
+        """
+        plan, claim = self.plain.plan, self.control.plan.lesion
+        predicted = claim is not None and claim.at_most is not None
+        if plan.ability is None or plan.measured is not None or not predicted:
+            return None
+        return plan.ability.without
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedContrast:
@@ -665,6 +698,17 @@ class RunSummary(tables.Tabular):
     """Name of the frozen set that was run, with ``+`` if something in it was changed;
     empty without a set.
     """
+
+    @property
+    def unfinished(self) -> str:
+        """A sentence on the cells that the budget or Ctrl-C stopped, or "" if there
+        are none.
+        """
+        cut = sum(cell.is_cut_off for cell in self.cells)
+        if not cut:
+            return ""
+        name, number = self.manifest.get("run_id"), len(self.cells)
+        return f"Run '{name}' is unfinished ({cut} of {number} cell{'s' * (number > 1)}) and can be resumed."
 
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each cell. ``Run.verdicts`` has more columns."""

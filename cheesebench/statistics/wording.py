@@ -463,7 +463,8 @@ def _caveats(cell: CellResult) -> list[str]:
         )
     if cell.missing and cell.verdict is not Verdict.INCONCLUSIVE:
         found.append(f"{plural(cell.missing, 'missing trial')} could not change this.")
-    return found
+        found.append(cell.worst_case)
+    return [*filter(None, found)]
 
 
 def uneven(plan: CellPlan, answers: Iterable[ByAnswer]) -> Iterator[str]:

@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "compare": (lambda run: API.compare(run, 3), "second=3: expected a run"),
     "one argument": (lambda run: API.compare(), "compare(): missing a required argument: 'first'"),
     "a run to continue": (lambda run: API.run(resume="x"), "There is no run 'x' in"),
-    "one model alone": (lambda run: API.compare(run), "of its models (random) two are needed, not 1, or"),
+    "one model alone": (lambda run: API.compare(run), "Within one run, two models are needed, or one with a control: "),
     "one model": (lambda run: API.compare(run, run, models="random"), "models='random': expected two names"),
     "verdict": (lambda run: API.verdict(3), "first=3: expected a run"),
     "value": (lambda run: API.verdict(run, value="high"), "value='high': expected a number."),

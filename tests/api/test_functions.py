@@ -207,7 +207,7 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         assert {name: own[name] for name in same} == {name: row[name] for name in same}
         assert own["difference"] == pytest.approx(row["difference"])
         assert own["low"] is None
-    with pytest.raises(cheesebench.CheeseBenchError, match="two are needed, not 1"):
+    with pytest.raises(cheesebench.CheeseBenchError, match="two models are needed"):
         cheesebench.verdict(again, models=("random", None))
     # It warns of the same, too.
     shorter = cheesebench.run(
@@ -289,8 +289,14 @@ def test_an_agent_of_the_notebook_is_planned(lab: Path) -> None:
     assert {row["planned"] for row in cheesebench.plan(run).rows()} == {1}
     with pytest.raises(cheesebench.OptionError, match=r"plan\(cheesebench.open_run\('"):
         cheesebench.plan(run.id)
-    with pytest.raises(cheesebench.UnknownNameError, match=r"plugins=\[SPEC\] adds"):
-        cheesebench.plan(cheesebench.open_run(run.id))
+    for again in (cheesebench.plan, lambda one: cheesebench.run(resume=one)):
+        with pytest.raises(
+            cheesebench.OptionError, match=r"with 'still'.*give plugins=\[\.\.\.\]"
+        ):
+            again(cheesebench.open_run(run.id))
+    for refused in ({"resume": run.id}, {"retry_errors": True}):
+        with pytest.raises(cheesebench.OptionError, match="do not apply to plan"):
+            cheesebench.plan("random", lab, **refused)
     wrong: Any = own
     with pytest.raises(cheesebench.OptionError, match=r"'still', and plugins=\[SPEC\]"):
         cheesebench.run(wrong, lab)

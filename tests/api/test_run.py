@@ -331,7 +331,7 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert cell.causes[0].rstrip(".") in told_of
     for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
         assert "run.journal() has the details; " in shown
-        call = "cheesebench.run(resume='one', plugins=[...])"
+        call = f"cheesebench.run(resume='one', results='{tmp_path}', plugins=[...])"
         assert f"{call} continues the run" in shown
         assert str(fault) in shown or isinstance(fault, list)
     with pytest.raises(OptionError, match="it was begun, but did not end"):
@@ -811,17 +811,35 @@ def test_after_ctrl_c_the_run_says_what_was_run(
 
     monkeypatch.setattr(ModelRun, "wait", interrupted)
     options: dict[str, Any] = FEW | {"subjects": 40, "processes": 1, "seed": 1}
-    with pytest.raises(KeyboardInterrupt, match=r"run\(resume='cut'\)"):
+    with pytest.raises(KeyboardInterrupt, match=r"run\(resume='cut', results="):
         cheesebench.run("random", "t_maze", results=tmp_path, run_id="cut", **options)
     run = cheesebench.open_run("cut", tmp_path)
     [cell] = run.summary.cells
     with RunLog.open_read_only(Path(run)) as log:
         begun = {one[0].subject for one in log.recorded_subjects(cell.plan)}
     assert cell.subjects == len(begun) < 40
-    said = "1 of 1 cell is unfinished: some trials were not run. To continue: cheesebench.run(resume='cut')"
+    call = f"cheesebench.run(resume='cut', results='{tmp_path}')"
+    said = f"1 of 1 cell is unfinished: some trials were not run. To continue: {call}"
     assert said in repr(run)
-    with pytest.raises(OptionError, match=r"it was not run.*resume='cut'"):
+    with pytest.raises(OptionError, match=rf"it was not run.*{re.escape(call)}"):
         run.trial("t_maze", subject=39)
+    shown = cheesebench.figures(run, only="forest", formats="svg")
+    assert (
+        "is unfinished (1 of 1 cell) and can be resumed" in shown["figures.md"].decode()
+    )
+    assert "is unfinished" in shown["forest.svg"].decode()
+    assert "Run 'cut' is unfinished" in cheesebench.verdict(run).told[0]
+
+    # The call works as it is printed, and so does any other way to name the run.
+    monkeypatch.undo()
+    again = cheesebench.run(resume=run, max_minutes=1e-9, progress=False)
+    assert again.directory == tmp_path / "cut"
+    with pytest.raises(
+        OptionError, match=r"the run to resume is in .* Remove results="
+    ):
+        cheesebench.run(resume=run, results=tmp_path / "other")
+    for named in (again, str(again.directory), Path(again)):
+        assert "unfinished" not in repr(cheesebench.run(resume=named, progress=False))
 
 
 def test_ctrl_c_before_anything_was_run_is_one_sentence(
@@ -952,10 +970,12 @@ def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
         0,
         cell.missing,
     )
+    assert cell.subjects == 0, "no trial was run or tried"
+    assert any(one.strip() == "0 of 1 cells: 1 unfinished" for one in told), told
     assert any("max_minutes=1e-09 is reached" in cause for cause in cell.causes)
     said = (
         "1 of 1 cell is unfinished: max_minutes=1e-09 is reached. To continue: "
-        "cheesebench.run(resume='cut', max_minutes=1e-09)"
+        f"cheesebench.run(resume='cut', results='{tmp_path}', max_minutes=1e-09)"
     )
     assert repr(cut).endswith(f"; {said}>")
     assert f"\n{said}.\n" in cut._repr_markdown_()
@@ -979,7 +999,7 @@ def test_a_spent_budget_of_tokens_says_how_to_go_on(tmp_path: Path) -> None:
         )
     end = (
         r"max_tokens=3000 is reached. ([\d,]+) tokens spent so far, at (?:most|least) about ([\d,]+) tokens more needed.*"
-        r" To continue, with a larger budget: cheesebench.run\(resume='cut', max_tokens=(\d+)\)>"
+        r" To continue, with a larger budget: cheesebench.run\(resume='cut', results='.*', max_tokens=(\d+)\)>"
     )
     said = re.search(end, repr(run))
     assert said, repr(run)

@@ -133,6 +133,8 @@ HERE = ["http://127.0.0.1:9"]
         ({"executor": "treads"}, "There is no executor 'treads'. Did you mean 'threads'?"),
         ({"resume": "a", "run_id": "b"}, "--resume and --run-id cannot be combined: a resumed run keeps its name. Remove one."),
         ({"run_id": "a/b"}, "--run-id 'a/b' cannot name a run."),
+        ({"resume": "a/b"}, "--resume 'a/b' cannot name a run."),
+        ({"retry_errors": True}, "--retry-errors is for a run that is resumed: a new run has no refused calls."),
         ({"shard": "1/2"}, "--shard needs --seed N, the same for all shards."),
         ({"view": ["topdown_2d"]}, "--view topdown_2d draws images, but the agent 'random' reads text."),
         ({"html": "nowhere/page.html"}, "--html nowhere/page.html cannot be written. Name a file in an existing directory"),
@@ -170,7 +172,7 @@ def test_options_become_settings(
             "model": ["openai/a,random", "openai/a"], "base_url": ["http://127.0.0.1:9/v1"], "prompt": "mine.txt", "top_p": 0.5,
             "reasoning_effort": "low", "agent_option": ["actions = 3"], "view": ["ascii_3d", "ascii_3d,ascii_2d"], "shard": "1/2",
             "seed": 4, "concurrency": 3, "timeout": 7.0, "trial_timeout": 70.0, "retries": 2, "max_tokens": 9, "max_minutes": 1.5,
-            "retry_errors": True, "html": "p.html", "markdown": "m.md", "film": True, "inconclusive": "fail", "exit_zero": True,
+            "html": "p.html", "markdown": "m.md", "film": True, "inconclusive": "fail", "exit_zero": True,
             "ahead": "never", "run_id": "mine", "processes": 2, "executor": "threads", "subjects": 3, "compare": "x",
             "protocols": ["t_maze"], "results": "out",
         }
@@ -206,7 +208,7 @@ def test_options_become_settings(
     )
     assert (found.selection.names, found.selection.where) == (("t_maze",), "")
     calls = found.calls
-    assert (calls.concurrency, calls.retry_errors) == (3, True)
+    assert (calls.concurrency, calls.retry_errors) == (3, False)
     assert (calls.patience.request, calls.patience.trial, calls.patience.retries) == (
         7.0,
         70.0,

@@ -13,6 +13,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import (
     AbilityScale,
     CellPlan,
+    LesionClaim,
     Measured,
     ReferenceValue,
     TrialRecord,
@@ -172,10 +173,30 @@ def test_the_figure_has_a_row_for_each_control(
     scaled = dataclasses.replace(
         result.plain, plan=dataclasses.replace(result.plain.plan, ability=scale)
     )
-    other = dataclasses.replace(
-        run, controls=(dataclasses.replace(result, plain=scaled),)
+    lost, silent = (
+        dataclasses.replace(
+            result.control,
+            plan=dataclasses.replace(
+                result.control.plan,
+                lesion=LesionClaim(words="without landmarks", at_most=at_most),
+            ),
+        )
+        for at_most in (0.3, None)
     )
-    for runs, rows, bars in [([run], 1, 0), ([run, other], 2, 1), ([other], 1, 1)]:
+    # A construct without a claim about these subjects predicts no loss.
+    other, without = (
+        dataclasses.replace(
+            run,
+            controls=(dataclasses.replace(result, plain=scaled, control=control),),
+        )
+        for control in (lost, silent)
+    )
+    for runs, rows, bars in [
+        ([run], 1, 0),
+        ([run, other], 2, 1),
+        ([other], 1, 1),
+        ([without], 1, 0),
+    ]:
         drawn = behaviour_figures.controls(runs)
         assert drawn is not None
         figure, said = drawn

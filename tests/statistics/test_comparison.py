@@ -254,7 +254,7 @@ def test_models_of_one_run_are_compared_as_one_family() -> None:
     [alone] = compare_runs(run, models=("low", "high")).models
     assert alone.cells[0].adjusted_p == holm(raw[:2])[0]
     for chosen in ((None, None), ("low", None)):
-        with pytest.raises(ComparisonError, match="two are needed, not 1"):
+        with pytest.raises(ComparisonError, match="two models are needed"):
             compare_runs(replace(run, cells=cells[:2]), models=chosen)
 
 
