@@ -287,7 +287,7 @@ _WARNINGS = {
     325: "The animals' value covers other sessions than the trials that count, or differs from the animals' curve there.",
     326: "The animals lack a session whose trials count, or their curve is longer than the schedule.",
     327: "`trial` or `session` is compared with a number that the schedule never reaches.",
-    328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
+    328: "A row of a map does not line up: the first begins with fewer blanks than all others, or one is a little shorter.",
     329: "A subject with a lesion could pass, because `at_most` is above the animals' value less the margin: not validated.",
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`: not validated.",
     331: "A subject that sees no landmarks could pass: a rule allows too many errors for a maze that is turned.",
@@ -308,7 +308,8 @@ _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",
     402: "No reference is on `success`, or on a measure with `better`, so there will be no verdict.",
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
-    406: "A reference on a measure that the verdict is not about: reports do not compare it.",
+    406: "A second reference on `success`: reports name it only among the sources.",
+    407: "The animals' curve by session is not known from session 1, so only their mean is drawn.",
 }
 
 #: Severity and meaning of each code, in order of the codes.

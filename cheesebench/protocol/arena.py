@@ -476,6 +476,7 @@ def build_arena(
         return None
     if not drawn:
         _check_first_row(text, node.find(["map"]).position, diagnostics)
+        _check_row_ends(text, node.find(["map"]), diagnostics)
         _check_wall(text, places.kinds, node.find(["map"]), diagnostics)
     _check_groups(groups, places, node, diagnostics)
     arena = Arena(
@@ -672,6 +673,36 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
         diagnostics.warning(
             328, place, sentence, f"Indent the first row by {much} more."
         )
+
+
+#: A row of a walled map that ends at most so many squares before its neighbours has
+#: lost characters by mistake. (One that ends behind them may have an alcove.)
+_SLIP = 2
+
+
+def _check_row_ends(text: str, node: Node, diagnostics: Diagnostics) -> None:
+    """Warn (328) of a row that ends with its wall a little before the walls of the rows
+    beside it, while all begin alike.
+    """
+    rows = text.rstrip("\n").split("\n")
+    if len(rows) < 3:
+        return
+    for number, row in enumerate(rows):
+        first = min(max(number - 1, 0), len(rows) - 3)
+        beside = [rows[n] for n in range(first, first + 3) if n != number]
+        ends = {len(one) for one in beside}
+        begins = {len(one) - len(one.lstrip(VOID)) for one in (row, *beside)}
+        if len(ends) > 1 or len(begins) > 1:
+            continue
+        lacks = ends.pop() - len(row)
+        are_walls = all(one.endswith(WALL) for one in (row, *beside))
+        if 0 < lacks <= _SLIP and are_walls:
+            diagnostics.warning(
+                328,
+                node.inside(sum(map(len, rows[:number])) + number),
+                f"Row {number + 1} of the map, '{row}', is {lacks} shorter than the rows beside it.",
+                "Add what is missing in it.",
+            )
 
 
 #: A map is walled, and a missing piece of wall is a slip, if at least this many pieces

@@ -798,20 +798,19 @@ class _Checks:
         if isinstance(self.spec.limit, str):
             return
         shortest = shortest_trial(self.spec, self.possible)
-        place = self.root.find(("trial", "limit")).position
         ends = [rule.end for state in self.spec.states.values() for rule in state.rules]
         ends += [one.end for one in self.spec.finish]
         if shortest is None and any(ends):
             self.diagnostics.warning(
                 307,
-                place,
+                self.root.key_position("start"),
                 "No 'end' can be reached, even with all doors open.",
                 "Open a way on the map, or give an 'end' to a rule that can fire.",
             )
         elif shortest is not None and shortest > self.spec.limit:
             self.diagnostics.warning(
                 307,
-                place,
+                self.root.find(("trial", "limit")).position,
                 f"No trial reaches an 'end' within 'limit: {self.spec.limit}': the shortest path has {shortest} steps.",
                 "Raise the limit.",
             )

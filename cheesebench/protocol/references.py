@@ -150,6 +150,7 @@ class _Resolver:
         self._check_judged(value, sd, n)
         found = self._reference(value, sd, n, given, over)
         self._check_unit(value, given)
+        self._note_no_curve(given)
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(given)
@@ -187,6 +188,22 @@ class _Resolver:
             range=written.range,
             dose=self._dose(given.rows, over or tuple(self.judged)),
             counts=self._counts(given.rows, over or tuple(self.judged)),
+        )
+
+    def _note_no_curve(self, given: _Given) -> None:
+        """Note (407) animals of whom later sessions are known, but not all before."""
+        known = sorted({session for _, session, *_ in given.rows})
+        drawn = len(given.curve)
+        # A single session, such as a probe, is no curve.
+        if len(known) < 2 or known[-1] == drawn:
+            return
+        lacks = [n for n in range(1, known[-1]) if n not in known]
+        shown = f"only {in_words(range(1, drawn + 1))}" if drawn else "only their mean"
+        self.diagnostics.info(
+            407,
+            self._place("animals"),
+            f"The animals' curve begins at session 1, but no animal has {in_words(lacks)}: reports and figures show {shown}.",
+            "Add rows of these sessions if they are known.",
         )
 
     def _check_unit(self, value: float, given: _Given) -> None:

@@ -51,6 +51,9 @@ def test_an_error_stands_where_it_was_made(
 
 
 WARNINGS = {
+    "a row that lost a square": (
+        "W328", "arena:\n  map: |\n    #####\n    #S..#\n    «#..#\n    #..Z#\n    #####\n  legend: {S: box, Z: goal}"
+    ),
     "legend not on the map": ("W301", 'arena: {map: "S..Z", legend: {S: box, Z: goal, «X: other}}'),
     "a map whose first row is shifted": (
         "W328", "arena:\n  map: «|\n    #####\n     #S..#\n     #..Z#\n     #####\n  legend: {S: box, Z: goal}"
@@ -65,8 +68,17 @@ def test_a_warning_stands_where_its_cause_is(
     check_warning(code, text)
 
 
-@pytest.mark.parametrize("rows", ["L.Z|<.|<S", "#####|<#S#|<#Z###|<###"])
-def test_a_bar_above_a_stem_is_no_shifted_row(rows: str, findings: Findings) -> None:
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "L.Z|<.|<S",
+        "#####|<#S#|<#Z###|<###",
+        "########|#S....L#|##.#####|<#.#|##.###|#..Z.#|######",
+        "#######|#S.L..#|#.#####|#.#|#.#####|#...Z.#|#######",
+        "###|#S##|#.L##|#..Z##|######",
+    ],
+)
+def test_rows_of_a_shape_need_not_line_up(rows: str, findings: Findings) -> None:
     lines = rows.replace("<", " ").split("|")
     text = (
         "arena:\n  map: |\n"

@@ -113,7 +113,7 @@ WARNINGS = {
     "no way to what finish ends": (
         "W307",
         'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n'
-        "trial: {limit: «9, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
+        "«start: {at: box}\ntrial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
         "finish: [{if: n == 1, end: found}]}",
     ),
     "limit too low for what finish ends": (
@@ -121,7 +121,7 @@ WARNINGS = {
         "trial: {limit: «2, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
         "finish: [{if: n == 1, end: found}]}",
     ),
-    "no way to an end": ("W307", 'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n' + WALK.replace("9", "«9")),
+    "no way to an end": ("W307", 'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n' + "«start: {at: box}\n" + WALK),
     "unused variable": ("W308", "vars: {«n: 0}"),
     "unused draw": ("W308", "draw: {«d: {of: {x: [1, 2]}}}"),
     "unused zone": ("W308", 'arena: {map: "S.X.Z", legend: {S: box, Z: goal, «X: middle}}'),

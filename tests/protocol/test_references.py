@@ -728,3 +728,29 @@ def test_the_training_of_animals_without_rows_is_unknown(tmp_path: Path) -> None
         found = loaded(tmp_path, keys, f"{HEADER}\n{rows}b,3,5,1\n").reference
         assert found is not None
         assert found.dose is None
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ((1, 2, 3), None),
+        ((2, 3), "no animal has session 1: reports and figures show only their mean."),
+        ((1, 3), "no animal has session 2: reports and figures show only session 1."),
+    ],
+)
+def test_it_is_said_why_animals_have_no_curve(
+    known: tuple[int, ...],
+    said: str | None,
+    examine: Examine,
+    complete: Callable[[str], str],
+) -> None:
+    rows = ", ".join(
+        f"[{name}, {one}, 4, {2 + one % 2}]" for name in "ab" for one in known
+    )
+    text = f"{SCORED}schedule: {{main: {{sessions: 3, trials: 4}}}}\nestimand: {{where: session > 1}}\n"
+    text += (
+        f"reference: [{{measure: success, over: [3], animals: [{rows}], status: x}}]"
+    )
+    found = [one.sentence for one in examine(complete(text))[1] if one.code == 407]
+    assert len(found) == (said is not None)
+    assert said is None or found[0].endswith(said)
