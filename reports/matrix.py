@@ -479,7 +479,7 @@ HOW = (
 )
 #: Note on a board. It does not mention numbers of subjects, which are in each model's
 #: own table.
-HOW_BOARD = "Verdict, pass rate (or measure), ability (a), and 95 % interval. The rows below the models are there for comparison."
+HOW_BOARD = "Verdict, pass rate (or measure), 95 % interval, and ability. The rows below the models are there for comparison."
 #: Beginning of the note on the published rows. Their source follows.
 PUBLISHED = "The published numbers do not come from this run, and no verdict depends on them. Source:"
 

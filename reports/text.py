@@ -228,8 +228,8 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     )
     found += [head, "  ".join("-" * column for column in widths)]
     for line, name, cell, texts in zip(lines, shown, own, remarks, strict=True):
-        # Names that look the same when shortened are given in full below.
-        detail = [cell.plan.label] * (shown.count(name) > 1)
+        # Names that are shortened are given in full below.
+        detail = [cell.plan.label] * (name != cells.clean(cell.plan.label))
         detail += filter(
             None,
             (

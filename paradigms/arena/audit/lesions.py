@@ -1101,7 +1101,8 @@ def _why_failing_pays(best: runs.Tally, most: float) -> tuple[AuditVerdict, str]
     if most > _per_trial(best) + EQUAL:
         return "undecided", (
             f". Single successes earn up to {most:.3g}, and the search is for subjects that pass, not for those that earn most,"
-            " so no effort can prove that passing pays less: a model that passes and earns more than that policy settles it"
+            " so no effort can prove that passing pays less: pay success more, or what that policy does less, until this row is "
+            "ok, or leave it: a model that passes and earns more than that policy settles it"
         )
     return "FAIL", (
         f". A subject that learns from reward would learn to fail: pay success more, or reduce the rewards that {best.name} "
