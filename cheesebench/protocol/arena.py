@@ -685,24 +685,29 @@ def _check_row_ends(text: str, node: Node, diagnostics: Diagnostics) -> None:
     beside it, while all begin alike.
     """
     rows = text.rstrip("\n").split("\n")
-    if len(rows) < 3:
-        return
     for number, row in enumerate(rows):
-        first = min(max(number - 1, 0), len(rows) - 3)
-        beside = [rows[n] for n in range(first, first + 3) if n != number]
-        ends = {len(one) for one in beside}
-        begins = {len(one) - len(one.lstrip(VOID)) for one in (row, *beside)}
-        if len(ends) > 1 or len(begins) > 1:
-            continue
-        lacks = ends.pop() - len(row)
-        are_walls = all(one.endswith(WALL) for one in (row, *beside))
-        if 0 < lacks <= _SLIP and are_walls:
+        if 0 < (lacks := _lacking(rows, number)) <= _SLIP:
             diagnostics.warning(
                 328,
                 node.inside(sum(map(len, rows[:number])) + number),
                 f"Row {number + 1} of the map, '{row}', is {lacks} shorter than the rows beside it.",
                 "Add what is missing in it.",
             )
+
+
+def _lacking(rows: Sequence[str], number: int) -> int:
+    """Return by how much a row is shorter than both rows beside it (two on one side of
+    an outer row), or 0 where the three do not begin alike, or not end with a wall.
+    """
+    if len(rows) < 3:
+        return 0
+    first = min(max(number - 1, 0), len(rows) - 3)
+    three = rows[first : first + 3]
+    begins = {len(one) - len(one.lstrip(VOID)) for one in three}
+    others = {len(rows[n]) for n in range(first, first + 3) if n != number}
+    are_walls = all(one.endswith(WALL) for one in three)
+    is_alike = len(begins) == len(others) == 1
+    return others.pop() - len(rows[number]) if are_walls and is_alike else 0
 
 
 #: A map is walled, and a missing piece of wall is a slip, if at least this many pieces
