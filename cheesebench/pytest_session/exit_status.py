@@ -328,12 +328,18 @@ def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
     if status == pytest.ExitCode.TESTS_FAILED:
         return _of_failures(found)
     if found.interrupted and found.unfinished:
-        return f"Continue the run with {_resume(found)}."
+        return f"{_resume(found)}."
     return ""
 
 
-def _resume(found: Findings) -> str:
-    return f"`--resume {found.run_id}`; a job that is run again does that by itself"
+def _resume(found: Findings, before: str = "") -> str:
+    """Return how to continue a run, as the end of a sentence that begins with
+    ``before``.
+    """
+    how = f"continue the run with `--resume {found.run_id}`; a job that is run again does that by itself"
+    if found.in_ci:
+        how = f"run the job again: that continues the run (`--resume {found.run_id}`)"
+    return f"{before}, then {how}" if before else f"{how[:1].upper()}{how[1:]}"
 
 
 def _of_failures(found: Findings) -> str:
@@ -372,7 +378,7 @@ def _to_mend(found: Findings) -> str:
     """
     cause = next(filter(CellResult.kept, found.faults), next(iter(found.faults), ""))
     if _TIME_IS_OVER.match(cause):
-        return f"Continue the run with {_resume(found)}. It then has its minutes once more."
+        return f"{_resume(found)}. It then has its minutes once more."
     failing = _FAILING.match(cause)
     fault = failing[1] if failing else cause
     fitting = (text for pattern, text in _TO_MEND if pattern.match(fault))
@@ -383,7 +389,7 @@ def _to_mend(found: Findings) -> str:
         return f"{text}, then continue the run with {again}, which asks again what was refused."
     if kept:
         return f"{text}, then {_new_run(found)}, because this one keeps its {kept}."
-    return f"{text}, then continue the run with {_resume(found)}."
+    return f"{_resume(found, text)}."
 
 
 def _new_run(found: Findings) -> str:
@@ -421,7 +427,7 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
             f"To watch what was lost: `cheesebench report {found.run_id} --html`. To test a mended model, {NEW_RUN}. "
             f"If the loss is intended, make this run the new baseline: {bless}."
         )
-    resume = f"Continue the run with {_resume(found)}."
+    resume = f"{_resume(found)}."
     return gate.to_decide(compared, _to_mend(found) if found.faults else resume)
 
 

@@ -260,7 +260,7 @@ def test_a_session_whose_minutes_are_over_is_continued() -> None:
     lost = replace(LOST, verdict=Verdict.INCONCLUSIVE, causes=(over,))
     found = replace(NOTHING, **GATE, cells=(lost,), unmeasured=1, in_ci=True)
     assert remedy(1, found) == (
-        "Continue the run with `--resume r1`; a job that is run again does that by itself. It then has its minutes once more."
+        "Run the job again: that continues the run (`--resume r1`). It then has its minutes once more."
     )
 
 

@@ -143,10 +143,7 @@ def test_every_reader_is_told_of_an_interruption(
     decision = (
         f"Exit code 2, interrupted by {number.name}: 1 of 1 protocol is unfinished."
     )
-    typed = (
-        "Continue the run with {}--resume one{}; a job that is run again does that by "
-        "itself."
-    )
+    typed = "Run the job again: that continues the run ({}--resume one{})."
     remedy = typed.format("", "")
     lines = output.decode().splitlines()
     annotations = [line for line in lines if line.startswith("::error")]
