@@ -301,6 +301,8 @@ def test_no_number_of_a_control_is_cut_off(
     edge = "one => one.getBoundingClientRect().left"
     first = sessions.locator("tbody th").first
     assert abs(first.evaluate(edge) - sessions.evaluate(edge)) < 2
+    collapsed = "one => getComputedStyle(one).borderCollapse"
+    assert first.evaluate(collapsed) == "separate", "its line stays with it"
     page.close()
 
 
