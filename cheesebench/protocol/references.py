@@ -595,7 +595,7 @@ class _Resolver:
             sentence = (
                 f"{found} within the margin of {margin:g}, so no subject could FAIL."
             )
-            self._error(sentence, "Give a smaller margin.", "margin")
+            self._error(sentence, _smaller(margin, most=high), "margin")
 
     def _has_empty_range(self) -> bool:
         """Report (226) a measure's range that no value lies in, and return whether it
@@ -1071,6 +1071,13 @@ def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, .
             statistics.stdev(rates[session]) if len(rates[session]) > 1 else 0.0
         )
     return tuple(means), tuple(spreads)
+
+
+def _smaller(margin: float, *, most: float) -> str:
+    """Return the remedy for a margin that covers all values up to ``most``."""
+    if most == 1 and 1 < margin < 100:
+        return f"Write {margin / 100:g} for {margin:g} points."
+    return "Give a smaller margin."
 
 
 def in_words(sessions: Sequence[int]) -> str:

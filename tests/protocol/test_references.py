@@ -754,3 +754,16 @@ def test_it_is_said_why_animals_have_no_curve(
     found = [one.sentence for one in examine(complete(text))[1] if one.code == 407]
     assert len(found) == (said is not None)
     assert said is None or found[0].endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("margin", "said"),
+    [("15", "Write 0.15 for 15 points."), ("1", "Give a smaller margin.")],
+)
+def test_the_remedy_for_a_margin_in_points_has_its_number(
+    margin: str, said: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    text = f"{SCORED}measures: {{share: steps}}\nreference: [{{measure: share, value: 0.5, better: alike, "
+    text += f"margin: {margin}, range: [0, 1], status: x}}]"
+    found = examine(complete(text))[1]
+    assert [one.remedy for one in found if one.code == 226] == [said]
