@@ -439,9 +439,10 @@ class Run:
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
           for the number of subjects.
         * ``verdict`` (NA for a control, unless it is an ERROR), and its ``reason`` in a
-          sentence. ``remarks``: doubts, and how the cell was run. ``validated``:
-          whether the protocol's audit shows that it measures what it names (NA for
-          dialogues).
+          sentence. A cell that never began is an ERROR if Ctrl-C ended the run, and
+          INCONCLUSIVE if its budget was spent. ``remarks``: doubts, and how the cell
+          was run. ``validated``: whether the protocol's audit shows that it measures
+          what it names (NA for dialogues).
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
           passed trials, averaged over subjects.
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with

@@ -268,8 +268,8 @@ def figures(
         if entry.parameters is not None
         for name in (entry.name, *entry.aliases)
     }
-    line, began = api.teller(None), time.monotonic()
-    line("Drawing; figures of behaviour replay trials")
+    line, began, chosen = api.teller(None), time.monotonic(), api.names_of(only)
+    line(f"Drawing {', '.join(chosen) or 'all figures, some of which replay trials'}")
     try:
         with ExitStack() as stack:
             logs = [
@@ -280,7 +280,6 @@ def figures(
                 api.teller(tell or False)(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
-            names = api.names_of(only)
             found = Figures(
                 reporter.render_figures(
                     read,
@@ -289,11 +288,11 @@ def figures(
                     formats=tuple(dict.fromkeys(formats)),
                     width=width,
                     dpi=dpi,
-                    only=names,
+                    only=chosen,
                 )
             )
             drawn = {name.rpartition(".")[0] for name in found}
-            found.absent = tuple(name for name in names if name not in drawn)
+            found.absent = tuple(name for name in chosen if name not in drawn)
             line(f"Drawn in {duration(time.monotonic() - began)}.\n")
             return found
     except ModuleNotFoundError as error:
