@@ -13,6 +13,9 @@ from cheesebench.cli import main
 from cheesebench.testing.fake_server import FakeServer
 from fuzz.run_logs import rewritten
 
+#: Imported before any test, because ``pytester`` drops at its end what was imported
+#: since, and a second copy of matplotlib does not know the first one's classes.
+pytest.importorskip("matplotlib.figure")
 Run = Callable[..., None]
 OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
 
@@ -20,8 +23,6 @@ OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Run:
     """Runs pytest in an empty directory, which is the working directory."""
-    pytest.importorskip("matplotlib")
-
     def run(*options: str) -> None:
         assert pytester.runpytest_inprocess("-q", *options).ret in (0, 1)
 
