@@ -23,6 +23,7 @@ OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Run:
     """Runs pytest in an empty directory, which is the working directory."""
+
     def run(*options: str) -> None:
         assert pytester.runpytest_inprocess("-q", *options).ret in (0, 1)
 
