@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from cheesebench.interfaces import (
     ACTION_LETTERS,
+    STAY,
     AuditFinding,
     AuditSettings,
     AuditVerdict,
@@ -29,6 +30,9 @@ CEILING, HIGHEST_CEILING = 0.25, 0.5
 #: ``SEMIFINAL``: number of the best policies that are run again on other lives.
 #: ``FINAL``: number of the best of these, which then get all trials.
 SEMIFINAL, FINAL = 8, 3
+#: Policies that are in the final of a verdict about a measure, whatever the luck of the
+#: others: random actions, and doing nothing.
+SEEDED = ("uniform", policies.CYCLE + policies.spelt([STAY]))
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
 #: The search for a fixed string of actions. It makes one starting string, and one more
@@ -277,7 +281,8 @@ def audit_blind(
     chances: list[runs.Tally],
 ) -> Iterator[AuditFinding]:
     specification = paradigm.specification
-    finalists = contest(settings, runner, chances)
+    entered = enter(settings, runner)
+    finalists = contest(entered, settings, runner, chances, _by_rate)
     best = finalists[0]
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
@@ -304,7 +309,10 @@ def audit_blind(
     yield AuditFinding("blind ceiling", verdict, text, numbers)
     about = specification.judged
     if about is not None and about.better is not None:
-        yield _under_the_measure(about, finalists)
+        by_measure = contest(
+            entered, settings, runner, [], _by_measure(about), always=SEEDED
+        )
+        yield _under_the_measure(about, by_measure)
     else:
         yield from _under_the_rodent(specification, best)
 
@@ -360,38 +368,83 @@ def _under_the_rodent(
     yield AuditFinding("blind, below the rodent", verdict, text, numbers)
 
 
-def contest(
-    settings: AuditSettings, runner: runs.Runner, chances: list[runs.Tally]
-) -> list[runs.Tally]:
-    """Return the best blind policies, best first. Their rates come from lives that were
-    not used to select them. The tallies of the first and the last round are added to
-    ``chances``.
+#: How well a policy does. The best has the largest.
+Merit = Callable[[runs.Tally], float]
+
+
+def _by_rate(tally: runs.Tally) -> float:
+    return tally.rate().value
+
+
+def _by_measure(about: ReferenceSpec) -> Merit:
+    """Return how near a policy comes to what the verdict asks of the mean of its
+    measure, or how far it goes beyond it.
     """
+
+    def merit(tally: runs.Tally) -> float:
+        if (found := runs.mean_of(tally.means, about)) is None:
+            return -math.inf
+        signed = {"higher": found[0], "lower": -found[0]}
+        return signed.get(about.better or "", -abs(found[0] - about.value))
+
+    return merit
+
+
+def enter(settings: AuditSettings, runner: runs.Runner) -> list[runs.Tally]:
+    """Return the tallies of all policies that are known by name, in few trials."""
     trials, seed = settings.trials, settings.seed
-    # Fixed cycles do not learn, so a few trials of every subject are as informative as
-    # complete lives.
-    few, some = max(16, trials // 40), max(16, trials // 6)
-    orders = [runs.Order(name, some, seed + 2 * APART) for name in policies.judged()]
+    orders = [
+        runs.Order(name, max(16, trials // 6), seed + 2 * APART)
+        for name in policies.judged()
+    ]
     orders += [
-        runs.Order(name, few, seed + 2 * APART)
+        runs.Order(name, _few(settings), seed + 2 * APART)
         for name in policies.cycles(seed, max(FEWEST_CYCLES, trials // 4))
     ]
     report = settings.progress or (lambda _: None)
-    first = runner.run(
+    return runner.run(
         orders, lambda done: report(f"blind policies {done} of {len(orders)}")
     )
+
+
+def _few(settings: AuditSettings) -> int:
+    """Return the number of trials of a fixed cycle. It does not learn, so a few trials
+    of every subject are as informative as complete lives.
+    """
+    return max(16, settings.trials // 40)
+
+
+def contest(
+    entered: Sequence[runs.Tally],
+    settings: AuditSettings,
+    runner: runs.Runner,
+    chances: list[runs.Tally],
+    merit: Merit,
+    always: Sequence[str] = (),
+) -> list[runs.Tally]:
+    """Return the best blind policies, best first, and those named in ``always``. Their
+    rates come from lives that were not used to select them. The tallies of the first
+    and the last round are added to ``chances``.
+    """
+    trials, seed = settings.trials, settings.seed
+    report = settings.progress or (lambda _: None)
     report("search for a blind string of actions")
-    first += climb(first, settings, runner, few)
+    first = [*entered, *climb(entered, settings, runner, _few(settings), merit)]
     chances += first
-    names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
+    names = [tally.name for tally in _ranked(first, merit)[:SEMIFINAL]]
     report("the best blind policies again, on other subjects")
     second = runner.run(
         [runs.Order(name, max(32, trials // 4), seed + 3 * APART) for name in names]
     )
-    names = [tally.name for tally in _ranked(second)[:FINAL]]
-    final = runner.run([runs.Order(name, trials, seed + 4 * APART) for name in names])
+    names = [tally.name for tally in _ranked(second, merit)[:FINAL]]
+    final = runner.run(
+        [
+            runs.Order(name, trials, seed + 4 * APART)
+            for name in dict.fromkeys([*names, *always])
+        ]
+    )
     chances += final
-    return _ranked(final)
+    return _ranked(final, merit)
 
 
 def climb(
@@ -399,6 +452,7 @@ def climb(
     settings: AuditSettings,
     runner: runs.Runner,
     trials: int,
+    merit: Merit,
 ) -> list[runs.Tally]:
     """Improve fixed strings by hill climbing with bounded effort, from good and random
     starts.
@@ -411,7 +465,8 @@ def climb(
     ]
     found = runner.run([runs.Order(name, trials, seed) for name in names])
     best = _ranked(
-        [*found, *(tally for tally in first if tally.name.startswith(policies.CYCLE))]
+        [*found, *(tally for tally in first if tally.name.startswith(policies.CYCLE))],
+        merit,
     )[:PARENTS]
     for generation in range(1 + settings.trials // PER_GENERATION):
         parents = [
@@ -433,18 +488,18 @@ def climb(
             runs.Order(name, 2 * trials, seed + 1000 * (generation + 1))
             for name in dict.fromkeys(names)
         ]
-        best = _ranked(runner.run(orders))[:PARENTS]
+        best = _ranked(runner.run(orders), merit)[:PARENTS]
     return best
 
 
-def _ranked(tallies: Sequence[runs.Tally]) -> list[runs.Tally]:
-    """Return the tallies sorted, best first. Among equal rates the mean reward decides,
+def _ranked(tallies: Sequence[runs.Tally], merit: Merit = _by_rate) -> list[runs.Tally]:
+    """Return the tallies sorted, best first. Among equals the mean reward decides,
     because it may indicate partial solutions.
     """
     return sorted(
         tallies,
         key=lambda tally: (
-            -tally.rate().value,
+            -merit(tally),
             -tally.reward / max(1, tally.outcomes.total()),
         ),
     )

@@ -14,7 +14,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from cheesebench.interfaces import STAY, AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.interfaces import (
+    FORWARD,
+    ROTATE_LEFT,
+    ROTATE_RIGHT,
+    STAY,
+    AuditFinding,
+    AuditSettings,
+    AuditVerdict,
+)
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
 from cheesebench.paradigms.arena import scenes
 from cheesebench.paradigms.arena.audit import (
@@ -23,10 +31,16 @@ from cheesebench.paradigms.arena.audit import (
     exact,
     forgetting,
     kept,
+    policies,
     relevance,
     runs,
 )
-from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
+from cheesebench.paradigms.arena.audit.adversary import (
+    Adversary,
+    Errand,
+    Lived,
+    lived_trial,
+)
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
@@ -84,6 +98,10 @@ class Ceiling:
     """
     stopped: str = ""
     """Why the search was given up, or an empty string if it was not."""
+    lacking_more: str = ""
+    """Words on a subject that lacks more and led these lives, or an empty string if the
+    lives are those of the search under this lesion.
+    """
 
     @property
     def found(self) -> runs.Rate:
@@ -501,6 +519,109 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     return together
 
 
+# -- what a subject reaches that lacks more, this one reaches, too
+
+
+#: What a memoryless subject lacks besides: its next action depends on nothing but the
+#: picture, so it goes by no reward.
+_NO_REWARD_EITHER = Lesion.parse("anhedonia")
+#: What a subject lacks that repeats one action.
+_EVERYTHING = Lesion.parse("blind+memoryless") | _NO_REWARD_EITHER
+#: What such a subject does, by its action.
+_REPEATED = {
+    FORWARD: "always steps forward",
+    ROTATE_LEFT: "always turns left",
+    ROTATE_RIGHT: "always turns right",
+    STAY: "stands still",
+}
+
+
+def raised(
+    found: Sequence[Ceiling],
+    repeated: Sequence[Ceiling],
+    limits: Collection[Lesion],
+) -> list[Ceiling]:
+    """Return the ceilings. If a subject that lacks more surely does better than the one
+    that was planned for a lesion of ``limits``, or passes the verdict on a measure that
+    the other does not, its lives replace those of the other. ``repeated`` are the
+    ceilings of subjects that repeat one action.
+    """
+    weaker = [
+        replace(one, lacking_more=f"a subject with '{one.lesion}'")
+        for one in found
+        # A subject that forgets at a state may keep other things.
+        if one.lesion.memoryless or not one.lesion.forgets_at
+    ]
+    return [
+        _raised(one, [*weaker, *repeated]) if one.lesion in limits else one
+        for one in found
+    ]
+
+
+def _raised(ceiling: Ceiling, weaker: Sequence[Ceiling]) -> Ceiling:
+    better = [
+        one
+        for one in weaker
+        if _lacked(one.lesion).leaves_no_more_than(ceiling.lesion)
+        and one.lesion != ceiling.lesion
+        and _surely_better(one, ceiling)
+    ]
+    if not better:
+        return ceiling
+    best = max(better, key=lambda one: (one.goes_beyond, one.found.value))
+    return replace(
+        ceiling,
+        lives=best.lives,
+        how=f", by {best.lacking_more}",
+        followed=1.0,
+        lacking_more=best.lacking_more,
+    )
+
+
+def _surely_better(one: Ceiling, other: Ceiling) -> bool:
+    if other.stopped or one.stopped or not one.found.trials:
+        return False
+    if one.goes_beyond != other.goes_beyond:
+        return one.goes_beyond
+    return one.surely > other.found.high
+
+
+def _lacked(lesion: Lesion) -> Lesion:
+    return lesion | _NO_REWARD_EITHER if lesion.memoryless else lesion
+
+
+def _repeating(paradigm: ArenaParadigm, seed: int) -> list[Ceiling]:
+    """Return the ceilings of subjects that repeat one action for life."""
+    specification = paradigm.specification
+    about = specification.judged
+    asked = about if about is not None and about.better is not None else None
+    group, planned = runs.subjects(specification), specification.planned_trials
+    number = max(2, min(max(LIVES, group), TRIALS // planned))
+    return [
+        Ceiling(
+            _EVERYTHING,
+            tuple(
+                _repeated(paradigm, action, seed + APART + one // group, one % group)
+                for one in range(number)
+            ),
+            asked=asked,
+            lacking_more=f"a subject that {words}",
+        )
+        for action, words in _REPEATED.items()
+    ]
+
+
+def _repeated(
+    paradigm: ArenaParadigm, action: int, seed: int, subject: int
+) -> tuple[Lived, ...]:
+    life = ArenaSubject(paradigm.program, runs.DARKNESS, seed, subject)
+    acting = policies.Cycle([action])
+    trials: list[Lived] = []
+    for _ in runs.live(life, acting, paradigm.specification):
+        trials.append(lived_trial(life, len(trials), paradigm.specification))
+    return tuple(trials)
+
+
 # -- the rule: do the rates agree with the claims of the construct?
 
 
@@ -559,6 +680,11 @@ COUNTED_ON = (
 AS_INTACT = (
     "no effort can prove the limit, for the reason in the row of the intact subject"
 )
+#: How a lesion was got round that leaves what a subject reaches that lacks more.
+LACKING_MORE = (
+    ". How: {0} needs nothing of what the lesion takes away. Count what it does as a failure,"
+    " or let the verdict be about something else"
+)
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -602,6 +728,7 @@ def audit_lesions(
     at_most = earlier | named
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)
+    found = raised(found, _repeating(paradigm, settings.seed), at_most)
     spared = construct.spared_by if construct else ()
     found = [_bounded(one, paradigm, settings.effort, spared) for one in found]
     intact = next(one for one in found if one.lesion == INTACT)
@@ -713,6 +840,8 @@ def _why_not(
     """Return why a verdict is not ``ok``, if the audit knows it, or ""."""
     if verdict == "undecided" and ceiling.lesion in limits and not ceiling.stopped:
         return _why_unproved(runner.paradigm, ceiling.lesion)
+    if verdict == "FAIL" and ceiling.lacking_more:
+        return LACKING_MORE.format(ceiling.lacking_more)
     if verdict == "FAIL" and ceiling.found.value > limits.get(ceiling.lesion, 1.0):
         return _got_round(ceiling, limits[ceiling.lesion], settings, runner)
     return ""

@@ -204,5 +204,24 @@ def test_the_blind_are_judged_by_what_the_verdict_is_about(plant: Plant) -> None
     assert len(finalists) == 3
     assert ceiling_.numbers["policies"] == len(chances)
     assert ceiling_.numbers["policy"] == next(iter(finalists))
-    assert set(rodent.numbers) == set(finalists)
+    assert {"uniform", "cycle S"} <= set(rodent.numbers)
     assert rodent.text.startswith("mean much, ")
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "verdict"), [(0.3, 0.1, "FAIL"), (-0.2, 0.1, "ok")]
+)
+def test_the_blind_are_chosen_by_a_low_measure_beside_a_success(
+    plant: Plant, value: float, margin: float, verdict: str
+) -> None:
+    # Who does nothing never succeeds and makes no error.
+    about = (
+        "measures: {errors: last == error}\nreference: [{measure: errors, "
+        f"value: {value}, better: lower, margin: {margin}, range: [-1, 1], kind: invented, status: made up}}]"
+    )
+    old = "reference: [{measure: success, value: 0.9, status: made up}]"
+    few = replace(TRIALS, trials=40)
+    with Runner(plant((old, about)), 1) as runner:
+        *_, rodent = audit_blind(runner.paradigm, few, runner, [])
+    assert rodent.verdict == verdict
+    assert "cycle S 0 [0, 0]" in rodent.text

@@ -50,6 +50,7 @@ from cheesebench.paradigms.arena.audit.lesions import (
     battery,
     measure,
     outlook,
+    raised,
     shared,
 )
 from cheesebench.paradigms.arena.audit.runs import Tally
@@ -1014,3 +1015,43 @@ def test_the_reason_of_a_search_that_is_given_up_is_told_once() -> None:
     assert "the row of the intact subject" in found[1].stopped
     assert found[2:] == [own, led]
     assert _told_once([led], led) == [led]
+
+
+def test_what_a_subject_reaches_that_lacks_more_counts_as_found() -> None:
+    def ceiling(lesion: str, passed: int) -> Ceiling:
+        life = tuple(Lived(number, 1, number < passed, True, 3) for number in range(60))
+        return Ceiling(Lesion.parse(lesion), (life, life))
+
+    planned = ["amnesia=dig", "amnesia=trial", "anhedonia", "hide=text", "blind"]
+    found = [ceiling(one, 15) for one in planned]
+    limits = [one.lesion for one in found[:-1]]
+    rows = raised([*found, ceiling("memoryless", 60)], [], limits)
+    # A memoryless subject reads the text.
+    assert [one.found.value for one in rows] == [1, 1, 1, 0.25, 0.25, 1]
+    still = replace(
+        ceiling("blind+memoryless+anhedonia", 60), lacking_more="a subject that rests"
+    )
+    rows = raised(found, [still], limits)
+    assert [one.found.value for one in rows] == [1, 1, 1, 1, 0.25]
+    assert rows[0].verdict(0.5) == "FAIL"
+    assert rows[0].how == ", by a subject that rests"
+    # One that forgets at a state may keep what the other loses.
+    forgetful = ceiling("amnesia=dig+amnesia=trial", 60)
+    assert raised([found[0], forgetful], [], limits)[0] == found[0]
+
+
+def test_who_repeats_one_action_passes_a_low_measure_under_a_lesion(
+    plant: Plant,
+) -> None:
+    about = (
+        "measures: {errors: last == error}\nreference: [{measure: errors, value: 0.3,"
+        " better: lower, margin: 0.1, range: [0, 1], kind: invented, status: made up}]\n"
+        "construct: {name: memory, kind: memory, abolished_by: [{lesion: {amnesia: choice}, at_most: 0.5}]}"
+    )
+    old = "reference: [{measure: success, value: 0.9, status: made up}]"
+    few = AuditSettings(trials=20, seed=0, effort=0.02, parts=("lesions",))
+    rows = {one.rule: one for one in audit(plant((old, about)), (), few)}
+    row = rows["lesion: amnesia=choice"]
+    assert row.verdict == "FAIL"
+    assert ", by a subject that always" in row.text or "stands still" in row.text
+    assert "needs nothing of what the lesion takes away" in row.text
