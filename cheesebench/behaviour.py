@@ -31,6 +31,8 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
     "latency": lambda record: float(record.steps),
     "path length": lambda record: float(record.path_length),
 }
+#: Units of these curves.
+UNITS: Mapping[str, str] = {"latency": "steps", "path length": "squares"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,9 @@ class Behaviour:
     strategies: dict[str, dict[int, Counter[str]]] = field(default_factory=dict)
     """Numbers of trials, by categorical measure of the protocol, point and class."""
 
+    units: Mapping[str, str] = field(default_factory=lambda: UNITS)
+    """Unit of each curve that is not a measure of the protocol."""
+
     @property
     def points(self) -> range:
         last = max(
@@ -206,16 +211,27 @@ class _Reader:
 
     def __init__(self, cell: CellResult) -> None:
         self._plan = cell.plan
+        reported = {one.measure for one in cell.plan.animals}
         self._measures = {
             one.measure: one.animals.measured
             or Measured(name=one.measure, range=(-LARGEST, LARGEST))
             for one in reversed(cell.plan.animals)
+        } | {
+            # The protocol's own latency goes before ours, without animals as well.
+            one.name: Measured(name=one.name, range=(-LARGEST, LARGEST))
+            for one in cell.measures
+            if one.name in CURVES and one.name not in reported
         }
         # A judged measure is read where it is judged, even in an idle session such as a
         # probe.
         self._judged = (
             () if cell.judged is None else {one.session for one in cell.judged.curve}
         )
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """The units of the curves that are ours: a protocol's measure has any unit."""
+        return {name: u for name, u in UNITS.items() if name not in self._measures}
 
     def is_idle(self, record: TrialRecord) -> bool:
         """Return whether nothing can be reached in the trial's session. The trials of
@@ -226,14 +242,13 @@ class _Reader:
     def values(self, record: TrialRecord, idle: bool) -> Iterator[tuple[str, float]]:
         if not idle:
             for name, read in CURVES.items():
-                # The protocol's own latency goes before ours.
                 if name not in self._measures and (number := read(record)) is not None:
                     yield name, number
         if not idle or record.session in self._judged:
             yield from self._of_measure(record)
 
     def _of_measure(self, record: TrialRecord) -> Iterator[tuple[str, float]]:
-        """Yield the measures that animals have a value of. Like in the verdict, a value
+        """Yield the measures that have a curve. Like in the verdict, a value
         of the judged one beyond the range counts as the end of the range.
         """
         for measured in self._measures.values():
@@ -244,7 +259,8 @@ class _Reader:
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
     """Return the behaviour in a cell's trials. ``subjects`` is read once."""
-    found, reader = Behaviour(cell.plan, cell.curve_unit), _Reader(cell)
+    reader = _Reader(cell)
+    found = Behaviour(cell.plan, cell.curve_unit, units=reader.units)
     size = 0 if cell.curve_unit == "session" else int(cell.curve_unit.split()[0])
     for life in subjects:
         sums: dict[tuple[str, int], list[float]] = {}

@@ -310,6 +310,7 @@ _NOTES = {
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
     406: "A second reference on `success`: reports name it only among the sources.",
     407: "The animals' curve by session is not known from session 1, so only their mean is drawn.",
+    408: "An edition changes `trial` and `construct`, and inherits the animals of its parent, which had another task.",
 }
 
 #: Severity and meaning of each code, in order of the codes.

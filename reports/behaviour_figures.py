@@ -238,7 +238,8 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
         drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
-    figure.supylabel("steps" if name == "latency" else "squares", fontsize="small")
+    units = {one.behaviour.units.get(name, name) for one in own}
+    figure.supylabel(" or ".join(sorted(units)), fontsize="small")
     return figure, f"{name.capitalize()} by session. {'; '.join(said)}."
 
 

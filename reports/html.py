@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cheesebench.amounts import number, percent
 from cheesebench.behaviour import behaviour
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from cheesebench.behaviour import Behaviour
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan
+    from cheesebench.records import CellPlan, ReferenceValue
     from cheesebench.statistics import (
         CellResult,
         ControlResult,
@@ -155,9 +156,12 @@ def _lines(
     ]
 
 
-def took(lived: Behaviour, name: str) -> Chart | None:
-    """Return a chart of latency or path length by session: the mean over subjects, and
-    up to ``MOST_LINES`` single subjects. Return None for fewer than two points.
+def took(
+    lived: Behaviour, name: str, animals: ReferenceValue | None = None
+) -> Chart | None:
+    """Return a chart of latency, path length or a measure by session: the mean over
+    subjects, up to ``MOST_LINES`` single subjects, and the animals' curve or number.
+    Return None for fewer than two points.
     """
     points, mean = lived.points, lived.mean(name)
     if len(mean) < 2:
@@ -168,7 +172,23 @@ def took(lived: Behaviour, name: str) -> Chart | None:
         "labels": list(points),
         "means": [round(mean[n], 6) if n in mean else None for n in points],
         "subjects": _lines(lived, name, points),
+        "rodent": _rodent(lived, name, animals),
     }
+
+
+def _rodent(
+    lived: Behaviour, name: str, animals: ReferenceValue | None
+) -> list[float | None]:
+    """Return the animals' curve along the model's or, without one, their number at each
+    point that the model has.
+    """
+    if animals is None:
+        return []
+    if animals.curve and lived.unit == "session":
+        known = dict(enumerate(animals.curve, start=1))
+        return [known.get(n) for n in lived.points]
+    mean = lived.mean(name)
+    return [animals.value if n in mean else None for n in lived.points]
 
 
 def stacked(lived: Behaviour, name: str) -> Chart:
@@ -534,7 +554,8 @@ def render_runs(
     trials: list[player.Shelf] = []
     lived: dict[CellKey, Behaviour] = {}
     for log in logs:
-        plans = [plan for plan in log.plans() if plan.key in judged]
+        # The summary's plans, whose titles differ.
+        plans = [judged[plan.key].plan for plan in log.plans() if plan.key in judged]
         trials += player.shelves(log, plugins, plans, player.MAX_STEPS // len(logs))
         lived |= {
             plan.key: behaviour(judged[plan.key], log.trials_by_subject(plan))
@@ -608,6 +629,8 @@ def _player(
     )
 
 
+#: Code in a sentence.
+_CODE = re.compile("`([^`]+)`")
 #: Scripts of the report.
 _SCRIPTS = (
     "chart.umd.min.js",
@@ -713,6 +736,7 @@ def _page(
         shelves=trials,
         packed=[Markup(shelf.packed) for shelf in trials],
         origins=origins,
+        coded=_coded,
         short=SHORT,
         nothing=words.NOTHING,
         width=WIDTH,
@@ -1010,7 +1034,7 @@ def _row(
         "bets": bets,
         "validity": words.validity_in_full(cell),
         "dose": words.dose(cell),
-        "took": _took(lived, draw),
+        "took": _took(cell, lived, draw),
         "strategies": _strategies(lived, draw),
         "bar": outcome_bar(cell),
         "raw": ", ".join(
@@ -1068,27 +1092,40 @@ def _curves(
     ]
 
 
-def _took(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
-    """Return the charts of latency and path length, with their text
-    for screen readers.
+def _took(
+    cell: CellResult, lived: Behaviour | None, draw: Draw
+) -> list[dict[str, Any]]:
+    """Return the charts of the measures that animals have a value of, and of latency
+    and path length, with their text for screen readers. A measure that the verdict is
+    about has a learning curve instead.
     """
     if lived is None or lived.plan.items:
         return []
+    animals = {one.measure: one.animals for one in reversed(cell.plan.animals)}
+    judged = cell.plan.measured
+    names = dict.fromkeys([*reversed(animals), "latency", "path length"])
+    if judged is not None:
+        names.pop(judged.name, None)
     charts = [
-        chart
-        for name in ("latency", "path length")
-        if (chart := took(lived, name)) is not None
+        (chart, animals.get(name))
+        for name in names
+        if (chart := took(lived, name, animals.get(name))) is not None
     ]
-    units = {"latency": "steps", "path length": "squares"}
     return [
         {
             **chart,
-            "unit": units[chart["name"]],
+            "unit": lived.units.get(chart["name"], ""),
             "chart": draw(chart),
-            "text": _ends(f"Mean {chart['name']}", chart["means"]),
+            "text": _ends(f"Mean {chart['name']}", chart["means"])
+            + ("" if own is None else f" Rodents: {number(own.value)}."),
         }
-        for chart in charts
+        for chart, own in charts
     ]
+
+
+def _coded(text: str) -> Markup:
+    """Return a sentence of the Markdown report with its code as elements."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _ends(name: str, means: Sequence[float | None]) -> str:

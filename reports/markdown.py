@@ -63,7 +63,7 @@ def columns(proportions: Sequence[float | None], width: int) -> str:
 
 
 _LABEL = 24
-_TITLE = 60
+_TITLE = 120
 _VALUE = 12
 #: Up to this many sessions, the columns are wide, and have the sessions' numbers above
 #: them.

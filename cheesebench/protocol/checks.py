@@ -201,6 +201,7 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _estimand(spec, root, diagnostics)
     _reference(spec, root, diagnostics)
     _not_compared(spec, root, diagnostics)
+    _other_task(root, diagnostics)
     _readable_rows(spec, root, diagnostics)
     _beyond_the_schedule(spec, root, diagnostics)
     _forgiven(spec, diagnostics)
@@ -358,6 +359,35 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
     )
     remedy = "Add one with 'measure: success', or give a reference 'better', 'margin' and 'range'."
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
+
+
+def _other_task(root: Node, diagnostics: Diagnostics) -> None:
+    """Note (408) animals of the parent in an edition that changed the task.
+
+    An edition that only adds to the trial, such as a probe, claims what its parent
+    claims, and its animals may well be the same. With another construct they are not.
+    """
+
+    def is_own(*path: str) -> bool:
+        return root.find(path).position.file == root.position.file
+
+    references = root.child("reference")
+    if (
+        references is None
+        or is_own("reference")
+        or not is_own("trial")
+        or not (is_own("construct", "name") or is_own("construct", "kind"))
+    ):
+        return
+    kinds = (one.child("kind") for one in references.value)
+    if all(kind is not None and kind.value == "analogy" for kind in kinds):
+        return
+    diagnostics.info(
+        408,
+        root.key_position("trial"),
+        "This edition changes 'trial' and 'construct', and is compared with the animals of its parent, which had another task.",
+        "Write its own 'reference' (with 'kind: analogy' for animals of another task), or 'reference: null'.",
+    )
 
 
 def _not_compared(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:

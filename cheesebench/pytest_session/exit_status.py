@@ -424,7 +424,8 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
                 f"run {bless}, and commit baselines/{compared.second}.json."
             )
         return (
-            f"To watch what was lost: `cheesebench report {found.run_id} --html`. To test a mended model, {NEW_RUN}. "
+            f"To watch its failed trials: `cheesebench report {found.run_id} --html` (only `pytest --html` puts the "
+            f"comparison on the page). To test a mended model, {NEW_RUN}. "
             f"If the loss is intended, make this run the new baseline: {bless}."
         )
     resume = f"{_resume(found)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -91,6 +92,20 @@ class _Kept:
             self.beside.append((plan, results))
 
 
+def _told_apart(plans: Sequence[CellPlan]) -> list[CellPlan]:
+    """Add its id to the title of each protocol that shares it with another, such as an
+    edition without a title of its own: reports have titles that stand alone.
+    """
+    own = {plan.protocol: plan.title for plan in plans}
+    shared = {title for title, n in Counter(own.values()).items() if title and n > 1}
+    return [
+        replace(plan, title=f"{plan.title} ({plan.protocol})")
+        if plan.title in shared
+        else plan
+        for plan in plans
+    ]
+
+
 def summarise_subjects(
     manifest: Mapping[str, object],
     plans: Sequence[CellPlan],
@@ -106,6 +121,7 @@ def summarise_subjects(
     each cell's calls to the model, and ``causes`` has the reasons why trials of a cell
     could not be run. ``remarks_of`` returns remarks on how a cell was run.
     """
+    plans = _told_apart(plans)
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
     for plan in plans:
         sample = draw_sample(plan, trials_of(plan))

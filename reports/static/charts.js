@@ -55,7 +55,8 @@
 
   // A chart of a measure of the trials, in the measure's own unit.
   function took(chart, c) {
-    return lines(chart.labels, [...thin(chart.subjects, c), line(chart.name, chart.means, c.model, { pointRadius: 2.5 })], c, false);
+    const animals = chart.rodent.length ? [line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect", spanGaps: false })] : [];
+    return lines(chart.labels, [...animals, ...thin(chart.subjects, c), line(chart.name, chart.means, c.model, { pointRadius: 2.5 })], c, false);
   }
 
   // Each class has the same colour on the whole page.

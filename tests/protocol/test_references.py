@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from scipy.special import stdtrit
 
+from cheesebench.protocol import Catalogue
 from cheesebench.protocol.csv_files import MEASURED
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import Dose
@@ -767,3 +768,36 @@ def test_the_remedy_for_a_margin_in_points_has_its_number(
     text += f"margin: {margin}, range: [0, 1], status: x}}]"
     found = examine(complete(text))[1]
     assert [one.remedy for one in found if one.code == 226] == [said]
+
+
+TASK = "trial: {states: {run: {say: GO}}}\n"
+CLAIM = "construct: {name: going where one is told}\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "noted"),
+    [
+        (TASK + CLAIM, True),
+        (TASK, False),
+        (CLAIM, False),
+        (TASK + CLAIM + "reference: null\n", False),
+        (TASK + CLAIM + "reference: [{measure: success, value: 0.5, status: x}]\n", False),
+        (TASK + CLAIM + "acknowledged: {I408: their delay was zero}\n", False),
+    ],
+)  # fmt: skip
+def test_an_edition_with_another_task_has_other_animals(
+    changes: str, noted: bool, write: Callable[[str, str], Path]
+) -> None:
+    write(
+        "maze",
+        SCORED
+        + "construct: {name: memory, kind: learning, abolished_by: [{lesion: anhedonia, at_most: 0.4}]}\n"
+        + "reference: [{measure: success, value: 0.7, status: x}]\n",
+    )
+    edition = write(
+        "maze.told", f"version: 1\nextends: maze\nparadigm: maze\nedition: told\n{changes}"
+    )  # fmt: skip
+    found = Catalogue().inspect(edition)[1]
+    assert [one.severity for one in found if one.severity == "error"] == []
+    assert (408 in [one.code for one in found]) == noted
+    assert 343 not in [one.code for one in found]

@@ -489,7 +489,7 @@ def test_failed_trials_alone_and_other_cells_can_be_picked(
     assert (
         page.locator("#pick-cell option:checked")
         .inner_text()
-        .startswith("A little maze (walker")
+        .startswith("A little maze (middle) (walker")
     )
 
 

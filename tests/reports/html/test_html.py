@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cheesebench.behaviour import Behaviour
+from cheesebench.behaviour import Behaviour, behaviour
 from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.records import ReferenceValue, Variant
+from cheesebench.records import ReferenceValue, Reported, Variant
 from cheesebench.reports import html
 from cheesebench.reports.cells import curves
 from cheesebench.reports.player import Shelf
@@ -99,7 +99,70 @@ def test_time_is_drawn_from_two_points_on() -> None:
         "labels": [1, 2, 3],
         "means": [6.0, None, 2.0],
         "subjects": [[4.0, None, 2.0], [8.0, None, None]],
+        "rodent": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("curve", "unit", "drawn"),
+    [
+        ((3.0, 2.5), "session", [3.0, 2.5, None]),
+        ((3.0, 2.5), "2 trials", [2.0, None, 2.0]),
+        ((), "session", [2.0, None, 2.0]),
+    ],
+)
+def test_a_measure_is_drawn_beside_its_animals(
+    curve: tuple[float, ...], unit: str, drawn: list[float | None]
+) -> None:
+    animals = ReferenceValue(value=2.0, curve=curve)
+    lived = Behaviour(plan_of(), unit, {"licks": {0: {1: 4.0, 3: 2.0}}})
+    chart = html.took(lived, "licks", animals)
+    assert chart is not None
+    assert chart["rodent"] == drawn
+
+
+def test_a_second_measure_and_its_animals_are_on_the_page() -> None:
+    plan = plan_of(
+        reported=(Reported(measure="licks", animals=ReferenceValue(value=2.0)),)
+    )
+    [cell] = summary(plan).cells
+    curves = {name: {0: {1: 4.0, 2: 2.0}} for name in ("licks", "latency")}
+    lived = Behaviour(plan, "session", curves, units={})
+    charts = html._took(cell, lived, lambda _: 0)
+    assert [(one["name"], one["unit"], one["rodent"]) for one in charts] == [
+        ("licks", "", [2.0, 2.0]),
+        ("latency", "", []),
+    ]
+    assert charts[0]["text"] == "Mean licks 4 at first, 2 at last. Rodents: 2."
+
+
+def test_a_latency_of_the_protocol_goes_before_ours() -> None:
+    plan = plan_of()
+    lives = [
+        [replace(one, measures=own) for one in trials_of(plan, 0.5) if not one.subject]
+        for own in ({"latency": 7.5}, {})
+    ]
+    means = []
+    for life in lives:
+        [cell] = summarise_run({}, [plan], life).cells
+        lived = behaviour(cell, [life])
+        means.append(set(lived.mean("latency").values()) == {7.5})
+        assert ("latency" in lived.units) != means[-1]
+    assert means == [True, False]
+
+
+def test_titles_that_two_protocols_share_are_told_apart() -> None:
+    base, edition = plan_of(title="Maze"), plan_of(title="Maze", protocol="maze@dark")
+    other = plan_of(title="Field", protocol="field")
+    titles = [one.plan.title for one in summary(base, edition, other).cells]
+    assert titles == [f"Maze ({base.protocol})", "Maze (maze@dark)", "Field"]
+    # Two models on one protocol share it as they should.
+    both = summary(base, plan_of(title="Maze", model="other"))
+    assert {one.plan.title for one in both.cells} == {"Maze"}
+
+
+def test_code_in_notes_is_an_element() -> None:
+    assert html._coded("see `a < b` & c") == "see <code>a &lt; b</code> &amp; c"
 
 
 def test_the_spread_of_animals_lies_around_their_curve() -> None:
