@@ -201,7 +201,7 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _estimand(spec, root, diagnostics)
     _reference(spec, root, diagnostics)
     _not_compared(spec, root, diagnostics)
-    _other_task(root, diagnostics)
+    _other_task(spec, root, diagnostics)
     _readable_rows(spec, root, diagnostics)
     _beyond_the_schedule(spec, root, diagnostics)
     _forgiven(spec, diagnostics)
@@ -361,7 +361,7 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
 
-def _other_task(root: Node, diagnostics: Diagnostics) -> None:
+def _other_task(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """Note (408) animals of the parent in an edition that changed the task.
 
     An edition that only adds to the trial, such as a probe, claims what its parent
@@ -379,8 +379,7 @@ def _other_task(root: Node, diagnostics: Diagnostics) -> None:
         or not (is_own("construct", "name") or is_own("construct", "kind"))
     ):
         return
-    kinds = (one.child("kind") for one in references.value)
-    if all(kind is not None and kind.value == "analogy" for kind in kinds):
+    if all(one.kind == "analogy" for one in spec.document.reference):
         return
     diagnostics.info(
         408,
