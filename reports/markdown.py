@@ -11,6 +11,7 @@ from tabulate import tabulate
 
 from cheesebench.amounts import number, per_hundred, percent
 from cheesebench.canary import CANARY
+from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.reports import cells as words
 from cheesebench.reports import matrix
@@ -246,6 +247,13 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
     if acted and "agent" in options:
         options = {**options, "agent": list(acted)}
+    # The option 'edition' says what is meant by a paradigm alone, not what was run.
+    ran = dict.fromkeys(
+        cell.plan.protocol.partition("@")[2] or DEFAULT_EDITION
+        for cell in summary.cells
+    )
+    if ran and "edition" in options:
+        options = {**options, "edition": list(ran)}
     facts.extend(
         (name, value)
         for name, value in options.items()

@@ -147,6 +147,15 @@ def test_a_run_without_a_seed_names_none(
         assert facts.get("seed") == said
 
 
+def test_the_editions_are_those_that_ran(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    run = make_run([(make_plan(name), 0.8) for name in ("a@dark", "b")])
+    manifest = {**run.manifest, "options": {"edition": "default"}}
+    facts = dict(run_facts(replace(run, manifest=manifest)))
+    assert facts["edition"] == "dark, default"
+
+
 def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> None:
     cells = [
         (make_plan(name, chance=0.75, goal_visible=True), 0.8) for name in ("a", "b")
