@@ -266,11 +266,18 @@ def _unparsed(
     return [None if one.actions is None else one.unparsed for one in found]
 
 
+class Shown(str):
+    """A text that a notebook shows as it is printed."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
 class Frames(tuple["Frame", ...]):
     """The frames of a trial, possibly hundreds."""
 
     def __repr__(self) -> str:
-        return f"<{len(self)} frames; print(trial) draws them>"
+        return f"<{len(self)} frames; for frame in trial.frames: print(frame.observation) draws all>"
 
 
 def _written(path: Path, content: str | bytes) -> Path:
@@ -457,6 +464,8 @@ class Run:
           For a measure of which less is better, the upper one must be below the margin;
           for a measure with ``better: alike``, both must be within it.
           With missing trials the bounds are a worst case, and do not decide.
+          With one subject they (and ``low`` and ``high``) are about its trials only:
+          they tell nothing about other subjects, and do not decide.
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.
@@ -548,6 +557,8 @@ class Run:
         """Return one row for each entry of the journal. Its ``kind`` is ``started``,
         ``error``, ``warning``, ..., or ``traceback`` (its ``text`` is the traceback of
         an error in an agent or a plugin).
+
+        ``print(*run.journal().query("kind == 'traceback'").text)`` prints all of them.
         """
         with self._log() as log:
             entries = log.journal()
@@ -627,7 +638,7 @@ class Run:
         with self._log() as log:
             found = self._plugins.report(format, self._summaries()[0], log)
         suffix = self._plugins.reporter(format).suffix
-        return arguments.report_in_python(found, suffix)
+        return Shown(arguments.report_in_python(found, suffix))
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:

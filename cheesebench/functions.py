@@ -78,7 +78,10 @@ def compare(
     tell: Callable[[str], None] | None = None,
 ) -> RunComparison:
     """Compare two runs of the same protocols and seed, or the models of one run,
-    subject by subject. The answers are about the first of the two.
+    subject by subject. The answers are about the first of the two: ``better``
+    or ``worse`` (chance does not explain the difference), ``no loss of 30 points``
+    (it may do either, but a loss of 30 points of the pass rate is excluded; of a
+    measure, a loss in its own unit), or ``undecided``.
 
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each. If it names none,
@@ -577,12 +580,13 @@ def plan(
     random, one as good as the animals, and one with a given pass rate.
 
     ``models`` may be a run (``open_run`` opens one by its id), whose models, protocols,
-    views, design and subjects are then used, unless others are given. ``rate`` is the
-    pass rate of the third player (for example, what a pilot run showed). With ``ask``,
-    the model answers the first questions now. ``plugins`` is as in ``run``, and
-    ``options`` are any other options of ``run``. To find how many subjects are needed,
-    try several values of ``subjects``. Raise CheeseBenchError for a mistake in the
-    arguments.
+    views, design and subjects are then used, unless others are given. Where a model has
+    run before with the same settings, its calls are forecast from its replies. ``rate``
+    is the pass rate of the third player (for example, what a pilot run showed). With
+    ``ask``, the model answers the first questions now. ``plugins`` is as in ``run``,
+    and ``options`` are any other options of ``run``. To find how many subjects are
+    needed, try several values of ``subjects``. Raise CheeseBenchError for a mistake in
+    the arguments.
 
     ``icc`` is the intraclass correlation of a subject's trials. If it is None, it is 0
     for an agent without memory, the animals' own for the player as good as the animals
@@ -640,6 +644,7 @@ def _like(run: api.Run) -> dict[str, Any]:
         "models": list(dict.fromkeys(one.model for one in plans)),
         "protocols": list(dict.fromkeys(one.protocol for one in plans)),
         "view": list(dict.fromkeys(one.view for one in plans)),
+        "results": str(run.directory.parent),
         **{name: options.get(name) for name in ("design", "subjects")},
     }
 

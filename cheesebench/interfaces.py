@@ -141,7 +141,8 @@ class Agent(Protocol):
     """One subject; its memory persists over all of its trials.
 
     The runner calls ``begin_trial``, then ``act`` and, for every executed step,
-    ``observe``.
+    ``observe``. If the subject first has to wait, ``observe`` comes before ``act``.
+    Under the control ``memoryless``, the agent is made anew before each step.
     """
 
     def begin_trial(self, observation: str) -> None:

@@ -469,6 +469,10 @@ class JournalEntry:
 
 #: Words in the journal entry of a resume that was refused.
 _REFUSED = "The run cannot be continued:"
+#: Beginning of the journal's entry for the start of a cell, and the same with no
+#: subject left to run.
+_TO_RUN = "subjects to run: "
+_IDLE = f"{_TO_RUN}0 of "
 #: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: Matches the beginning of a journal entry about a subject that was stopped by a
@@ -925,7 +929,13 @@ class RunLog(recorder.LogWriter):
             )
 
     def resumes(self, plan: CellPlan) -> int:
-        return max(0, len(self.journal(plan, "started")) - 1)
+        """Return how often the cell was resumed with subjects left to run."""
+        begun = self.journal(plan, "started")
+        return max(0, sum(not one.text.startswith(_IDLE) for one in begun) - 1)
+
+    def note_started(self, plan: CellPlan, due: int, asked: int) -> None:
+        """Record that a cell begins, or goes on, with ``due`` of its subjects."""
+        self.note("started", f"{_TO_RUN}{due} of {asked}", plan)
 
     def _check_whole(
         self,

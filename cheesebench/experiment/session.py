@@ -353,7 +353,7 @@ class RunSession:
             schedule.begin(complete, plan.subjects, plan.subjects)
         due = schedule.due()
         log.note_killed(plan, due)
-        log.note("started", f"subjects to run: {len(due)} of {schedule.asked}", plan)
+        log.note_started(plan, len(due), schedule.asked)
         # A language model needs no witness: its replies are in the log.
         if not plan.agent:
             schedule.call_witness()

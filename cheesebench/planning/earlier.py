@@ -95,7 +95,7 @@ class EarlierRuns:
 
     def manner(self, plan: CellPlan) -> Manner | None:
         """Return the manner of the model's answers in its latest run with the same
-        agent and settings on any protocol, or None if no such run counted tokens.
+        agent and settings on any protocol, or None if it was called in no such run.
         """
         for log in self._logs():
             with closing(log):
@@ -134,8 +134,8 @@ def _subject_of(
 
 
 def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
-    """Return the manner of a plan's model in one run, or None if it was not called, or
-    its tokens were not counted.
+    """Return the manner of a plan's model in one run, or None if it was not called or
+    wrote nothing.
     """
     alike = [one for one in log.plans() if _answers_alike(plan, one)]
     rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
@@ -202,7 +202,9 @@ def _same(plan: CellPlan, other: CellPlan) -> bool:
 #: first question.
 _FIRST = "trial = 0 AND call = 0"
 _MANNER = (
-    "SELECT count(*), sum(completion_tokens), sum(seconds), "
+    # A function need not count tokens: they are estimated from its text.
+    f"SELECT count(*), sum(CASE WHEN completion_tokens > 0 THEN completion_tokens ELSE {DENSITY} * "
+    "length(CAST(reply AS BLOB)) END), sum(seconds), "
     f"sum(CASE WHEN {_FIRST} THEN prompt_tokens END), "
     f"sum(CASE WHEN {_FIRST} THEN length(CAST(text AS BLOB)) + {PICTURED} * length(CAST(asked AS BLOB)) END) "
     "FROM calls JOIN texts ON texts.digest = calls.system"

@@ -37,7 +37,11 @@ _OWN = (
     "have count like its last trial."
 )
 _REHEARSED = "Calls and tokens of {names} were counted for one subject that moves at random, asked through the agent"
-_FINDS = " with replies of 90 tokens. A model that finds the goal needs fewer calls, and one that reasons more tokens."
+_FINDS = " with replies of 90 tokens; a model that reasons writes more."
+_ALLOWED = (
+    "Each reply is assumed to name {count}, as many as allowed. This is no upper limit: a model that names half as many "
+    "makes about twice as many calls."
+)
 
 
 #: Where an intraclass correlation comes from, in words.
@@ -187,8 +191,8 @@ def sources(found: Forecast) -> Iterator[str]:
     manners = {cell.plan.model: cell.manner for cell in asking if cell.manner}
     for model, manner in manners.items():
         yield _manner(model, manner)
-    if not manners and not all(cell.own for cell in asking):
-        yield "With --ask, the model is asked the first questions, and its answers are used for the plan."
+    if not manners:
+        yield from _assumed_replies([cell for cell in asking if not cell.own])
     yield from _longest_prompt(asking)
     if found.price_of is not None:
         yield f"Prices as published on {found.price_of}."
@@ -211,6 +215,18 @@ def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
     if rehearsed:
         end = "." if known else _FINDS
         yield _REHEARSED.format(names=_protocols(rehearsed)) + end
+
+
+def _assumed_replies(cells: Sequence[CellForecast]) -> Iterator[str]:
+    """Yield how many actions a reply is assumed to name, if more than one is allowed,
+    and how to measure it.
+    """
+    counts = sorted({cell.plan.settings.get("actions") or 1 for cell in cells})
+    if counts and counts[-1] > 1:
+        few = f"{counts[0]} to " if len(counts) > 1 else ""
+        yield _ALLOWED.format(count=f"{few}{counts[-1]} actions")
+    if cells:
+        yield "With --ask, the model is asked the first questions, and its answers are used for the plan."
 
 
 def _protocols(cells: Sequence[CellForecast]) -> str:

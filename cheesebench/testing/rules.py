@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cheesebench.errors import UnknownNameError
+from cheesebench.errors import UnknownNameError, raised_where
 from cheesebench.redaction import quoted
+from cheesebench.trial_loop import AgentFaultError
 
 Case = TypeVar("Case")
 #: The name of the first rule. If its breach hinders the others, they are not checked.
@@ -82,12 +83,20 @@ class Rules(Generic[Case]):
             except Exception as error:
                 # The other rules are checked even if the plugin raises an exception.
                 hinders = True
-                broken.append(
-                    Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
-                )
+                broken.append(Broken(name, f"raises {_raised(error)}"))
             if hinders and name == DECLARATION:
                 break
         return broken
+
+
+def _raised(error: Exception) -> str:
+    """Return an exception with its class and line. The loop of a trial hands on only
+    what ``observe`` raises as a fault with a cause.
+    """
+    cause = error.__cause__ if isinstance(error, AgentFaultError) else None
+    if cause is None:
+        return quoted(raised_where(error))
+    return f"{quoted(raised_where(cause))} in observe(), which may come before act()"
 
 
 class _UnsoundError(AssertionError):

@@ -44,7 +44,10 @@ def test_the_journal_says_what_happened(made: cheesebench.Run) -> None:
 
 def test_a_trial_of_the_only_subject(made: cheesebench.Run) -> None:
     frames = made.trial().frames
-    assert repr(frames) == f"<{len(frames)} frames; print(trial) draws them>"
+    assert (
+        repr(frames)
+        == f"<{len(frames)} frames; for frame in trial.frames: print(frame.observation) draws all>"
+    )
     with pytest.raises(OptionError, match="the cell has only subject 0"):
         made.trial(subject=1)
 

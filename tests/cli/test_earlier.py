@@ -180,3 +180,16 @@ def test_actions_are_counted_in_replies_that_name_any() -> None:
     assert _actions_of_a_reply(counts | {"calls": 3}) is None
     nothing = dict.fromkeys([*counts], 0) | {"calls": 3}
     assert _actions_of_a_reply(nothing) is None
+
+
+def test_tokens_that_a_function_does_not_count_are_estimated_from_its_replies(
+    plan: CellPlan, here: Path
+) -> None:
+    [path] = (here / "results").glob("*/run.sqlite")
+    with rewritten(path) as connection:
+        connection.execute("UPDATE calls SET prompt_tokens = 0, completion_tokens = 0")
+        [(text,)] = connection.execute("SELECT avg(length(reply)) FROM calls")
+    found = EarlierRuns(here / "results").manner(plan)
+    assert found is not None
+    assert found.reply == pytest.approx(text * DENSITY)
+    assert found.actions is not None

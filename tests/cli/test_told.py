@@ -23,7 +23,7 @@ def cell(protocol: str, **changes: Any) -> Any:
     plan = CellPlan(
         model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
         design="cohort", subjects=10, trials=20, memory=changes.pop("memory", "life"), agent=changes.pop("agent", "llm"),
-        settings={"max_tokens": changes.pop("max_tokens", 500)}, reference=changes.pop("reference", None),
+        settings={"max_tokens": changes.pop("max_tokens", 500), "actions": 4}, reference=changes.pop("reference", None),
         margin=changes.pop("margin", 0.1),
     )  # fmt: skip
     named = {

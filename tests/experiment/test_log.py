@@ -457,6 +457,10 @@ def test_of_a_run_that_was_killed_the_subjects_in_a_trial_are_named(
     assert len(noted()) == 2  # it ended in its own way
     log.note("started", "", plan)
     assert log.resumes(plan) == 1
+    log.note_started(plan, 0, 3)
+    assert log.resumes(plan) == 1  # nothing was left to run
+    log.note_started(plan, 10, 10)
+    assert log.resumes(plan) == 2
     assert log.resumes(other) == 0
     assert len(noted()) == 4
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -172,6 +173,19 @@ def test_a_wrong_action_hides_no_global_randomness() -> None:
     found = told(broken_agent_rules(spec_of(Both)))
     assert "answers with the action" in found["valid actions"]
     assert "global 'random'" in found["no global randomness"]
+
+
+def test_an_exception_in_observe_is_named_with_its_class_and_line() -> None:
+    class Forgetful(Good):
+        def observe(self, *step: object) -> None:
+            raise TypeError("no step before")
+
+    spec = AgentSpec("forgetful", Forgetful, memory="none", summary="forgets")
+    broken = {one.rule: one.text for one in broken_agent_rules(spec)}
+    assert re.fullmatch(
+        r"raises TypeError: no step before \(.*test_agents\.py.*\) in observe\(\), which may come before act\(\)",
+        broken["valid actions"],
+    )
 
 
 def test_the_error_names_the_agent_and_the_rules() -> None:
