@@ -1155,14 +1155,42 @@ class _Checks:
         about = self.spec.judged
         if about is None or about.better != "lower" or about.bar < 0:
             return
-        match self.spec.measures[about.measure]:
-            case ex.Variable(name) if self._is_only_done(name):
-                self.diagnostics.warning(
-                    338,
-                    self.root.find(("reference",)).position,
-                    f"A subject that does nothing has the best value of '{about.measure}', 0, and passes.",
-                    "Let the verdict be about 'success', with some trials that ask for a response and some that ask for none.",
-                )
+        if self._is_nought(self.spec.measures[about.measure]):
+            self.diagnostics.warning(
+                338,
+                self.root.find(("reference",)).position,
+                f"A subject that does nothing has the best value of '{about.measure}', 0, and passes.",
+                "Let the verdict be about 'success', with some trials that ask for a response and some that ask for none.",
+            )
+
+    def _is_nought(self, tree: ex.Expression) -> bool:
+        """Return whether an expression is surely 0 (or false) if nothing is done: a
+        counter that only actions raise, an outcome that only they lead to, or what is
+        made of these by a factor or a sum.
+        """
+        match tree:
+            case ex.Variable(name):
+                return self._is_only_done(name)
+            case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(outcome)):
+                return outcome is not None and self._is_only_ended(outcome)
+            case ex.Binary("==", ex.Constant(), ex.BuiltIn("last")):
+                return self._is_nought(ex.Binary("==", tree.right, tree.left))
+            case ex.Binary("and" | "*", left, right):
+                return self._is_nought(left) or self._is_nought(right)
+            case ex.Binary("or" | "+", left, right):
+                return self._is_nought(left) and self._is_nought(right)
+            case ex.Binary(">", left, ex.Number(0)):
+                return self._is_nought(left)
+        return False
+
+    def _is_only_ended(self, outcome: str) -> bool:
+        """Return whether only going somewhere and pressing end a trial so."""
+        rules = [*self.spec.watch]
+        for state in self.spec.states.values():
+            rules += state.rules
+        triggers = {rule.trigger for rule in rules if rule.end == outcome}
+        finished = any(one.end == outcome for one in self.spec.finish)
+        return not finished and bool(triggers) and triggers <= {"enter", "press"}
 
     def _is_only_done(self, counter: str) -> bool:
         """Return whether only going somewhere and pressing change this counter."""

@@ -64,6 +64,16 @@ WARNINGS = {
         + "measures: {got: presses}\n"
         + "reference: «[{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
     ),
+    "an outcome that is best if nothing is done": (
+        "W338", trial("{enter: goal, reward: 1, end: found}, {enter: box, end: wrong}")
+        + "measures: {got: last == wrong}\n"
+        + "reference: «[{measure: got, value: 0.4, better: lower, margin: 0.1, range: [0, 1], status: x}]"
+    ),
+    "the same outcome as a number": (
+        "W338", trial("{enter: goal, reward: 1, end: found}, {enter: box, end: wrong}")
+        + "measures: {got: (last == wrong) * 1}\n"
+        + "reference: «[{measure: got, value: 0.4, better: lower, margin: 0.1, range: [0, 1], status: x}]"
+    ),
     "a verdict on what begins out of range": (
         "W339", "vars: {«errors: 40}\n" + ERRING + "measures: {got: errors}\n"
         + "reference: [{measure: got, value: 4, better: lower, margin: 1, range: [0, 30], status: x}]"
