@@ -335,6 +335,8 @@ def _under_the_measure(
         parts.append(f"{tally.name} {mean:.3g} [{low:.3g}, {high:.3g}]")
         if runs.is_beyond(low, high, about):
             verdict = "FAIL"
+        elif verdict == "ok" and runs.is_beyond(mean, mean, about):
+            verdict = "undecided"
     if not parts:
         return AuditFinding(
             name, "note", f"no trial has a value of {about.measure}", {}
@@ -345,6 +347,8 @@ def _under_the_measure(
             ". A subject that sees nothing passes: change the measure or the task so"
             " that fixed actions do not reach it"
         )
+    elif verdict == "undecided":
+        text += "; a mean passes, but its interval is wide: raise --trials"
     return AuditFinding(name, verdict, text, numbers)
 
 
