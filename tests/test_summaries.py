@@ -13,6 +13,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.statistics import CellResult
 from cheesebench.summaries import summarise_log, summarise_logs
 from tests.reports.html.conftest import make_log, maze
 
@@ -22,6 +23,10 @@ def run(
 ) -> RunLog:
     directory.mkdir()
     return make_log(directory, [maze(directory, name)], model, 2, **changes)[0]
+
+
+def untitled(cell: CellResult) -> CellResult:
+    return dataclasses.replace(cell, plan=dataclasses.replace(cell.plan, title=""))
 
 
 def test_runs_are_judged_as_one(tmp_path: Path) -> None:
@@ -36,7 +41,15 @@ def test_runs_are_judged_as_one(tmp_path: Path) -> None:
     alone = [
         cell for log in (first, second, third) for cell in summarise_log(log).cells
     ]
-    assert list(joint.cells) == alone
+    assert [untitled(cell) for cell in joint.cells] == [
+        untitled(cell) for cell in alone
+    ]
+    title = alone[
+        0
+    ].plan.title  # Shared by two protocols, so their ids stand beside it.
+    assert [cell.plan.title for cell in joint.cells] == [
+        f"{title} ({cell.plan.protocol})" for cell in alone
+    ]
     ids = ", ".join([first.run_id] * 3)
     assert (joint.manifest["run_id"], joint.manifest["options"]) == (
         ids,

@@ -371,9 +371,9 @@ def _other_task(spec: Specification, root: Node, diagnostics: Diagnostics) -> No
     def is_own(*path: str) -> bool:
         return root.find(path).position.file == root.position.file
 
-    references = root.child("reference")
     if (
-        references is None
+        root.child("reference") is None
+        or root.child("construct") is None
         or is_own("reference")
         or not is_own("trial")
         or not (is_own("construct", "name") or is_own("construct", "kind"))

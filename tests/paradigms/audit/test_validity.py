@@ -201,7 +201,7 @@ FOUND: dict[str, list[str]] = {
         "are needed (raise --trials)",
         "blind, below the rodent: ok: mean much, with 99 % intervals: replay, else bump 45 30.6 [28.3, 33], "
         "bump 45 L 28.8 [25.8, 31.7], "
-        "along the wall 45 R 28.8 [25.8, 31.7]; the verdict asks for at least 36",
+        "along the wall 45 R 28.8 [25.8, 31.7], uniform 24.7 [20.9, 28.4], cycle S 20 [20, 20]; the verdict asks for at least 36",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
         "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00 of the trials, and in "
