@@ -211,11 +211,10 @@ class _Reader:
 
     def __init__(self, cell: CellResult) -> None:
         self._plan = cell.plan
-        reported = {one.measure for one in cell.plan.animals}
+        reported = cell.plan.animals_by_measure
         self._measures = {
-            one.measure: one.animals.measured
-            or Measured(name=one.measure, range=(-LARGEST, LARGEST))
-            for one in reversed(cell.plan.animals)
+            name: one.animals.measured or Measured(name=name, range=(-LARGEST, LARGEST))
+            for name, one in reported.items()
         } | {
             # The protocol's own latency goes before ours, without animals as well.
             one.name: Measured(name=one.name, range=(-LARGEST, LARGEST))

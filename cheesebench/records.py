@@ -460,6 +460,14 @@ class CellPlan(tables.Brief):
         )
         return (*own, *(one for one in self.reported if one.measure != "success"))
 
+    @property
+    def animals_by_measure(self) -> dict[str, Reported]:
+        """The first of ``animals`` of each measure, in their order."""
+        found: dict[str, Reported] = {}
+        for one in self.animals:
+            found.setdefault(one.measure, one)
+        return found
+
     def place_of(self, trial: int) -> tuple[str, int, bool]:
         """Return the block and session of a trial (from 0) in the schedule, and whether
         it is compared with the reference, or ``("", 0, True)`` if unknown.

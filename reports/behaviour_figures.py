@@ -83,8 +83,8 @@ class Lived:
     @property
     def compared(self) -> list[Reported]:
         """The animals' values of measures that the model has, one of each measure."""
-        found = {one.measure: one for one in reversed(self.cell.plan.animals)}
-        return [found[name] for name in reversed(found) if self.behaviour.mean(name)]
+        found = self.cell.plan.animals_by_measure
+        return [one for name, one in found.items() if self.behaviour.mean(name)]
 
     @property
     def title(self) -> str:

@@ -1101,9 +1101,10 @@ def _took(
     """
     if lived is None or lived.plan.items:
         return []
-    animals = {one.measure: one.animals for one in reversed(cell.plan.animals)}
+    found = cell.plan.animals_by_measure
+    animals = {name: one.animals for name, one in found.items()}
     judged = cell.plan.measured
-    names = dict.fromkeys([*reversed(animals), "latency", "path length"])
+    names = dict.fromkeys([*animals, "latency", "path length"])
     if judged is not None:
         names.pop(judged.name, None)
     charts = [

@@ -675,8 +675,8 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
         )
 
 
-#: A row of a walled map that ends at most so many squares before its neighbours has
-#: lost characters by mistake. (One that ends behind them may have an alcove.)
+#: Largest number of squares that a row of a walled map lacks by a slip. A row that is
+#: longer than its neighbours may have an alcove.
 _SLIP = 2
 
 

@@ -191,7 +191,7 @@ class _Resolver:
         )
 
     def _note_no_curve(self, given: _Given) -> None:
-        """Note (407) animals of whom later sessions are known, but not all before."""
+        """Note (407) animals with rows of a later session, but not of all before it."""
         known = sorted({session for _, session, *_ in given.rows})
         drawn = len(given.curve)
         # A single session, such as a probe, is no curve.

@@ -57,8 +57,8 @@ _MAKE_BASELINE = re.compile(
 
 
 def _for_a_job(config: pytest.Config, text: str) -> str:
-    """Return the text of an error with a remedy for a CI job, which continues a run by
-    itself, and in which nobody can copy a file, bless a run or type other options.
+    """Return the text of an error with a remedy for a CI job. A job continues a run by
+    itself. Nobody can copy a file, bless a run or type other options there.
     """
     run_id = config.getoption(BY_KEY["resume"].destination, None)
     if not ci.is_ci():

@@ -1020,9 +1020,8 @@ def _own_pairs(
 
 
 def _every_two(run: CountedRun, models: Sequence[str]) -> Iterator[Cells]:
-    """Yield the pairs of plain cells of every two models. Whether
-    the controls of two models differ is no question, and its test would weaken the
-    others.
+    """Yield the pairs of plain cells of every two models. Nobody asks whether the
+    controls of two models differ, and a test of it would weaken the others.
     """
     plain = replace(run, cells=tuple(one for one in run.cells if one.control is None))
     for one, other in combinations(models, 2):
